@@ -1,0 +1,137 @@
+package call
+
+// A Reason is the typed class of what happened, set where it was noticed and carried as a value. It is the `code` of our answers,
+// letter by letter, and so part of the public API.
+type Reason string
+
+// Reasons of deliveries and of refusals on the paid path; Rows says in which outcome and at whose door each can stand.
+const (
+	OK Reason = "ok"
+
+	PaymentMalformed Reason = "payment_malformed"
+	PaymentMismatch  Reason = "payment_mismatch"
+	PaymentInvalid   Reason = "payment_invalid"
+	PayerUnfunded    Reason = "payer_unfunded"
+	RefundLimit      Reason = "refund_limit"
+
+	InputEmpty    Reason = "input_empty"
+	InputInvalid  Reason = "input_invalid"
+	InputTooLarge Reason = "input_too_large"
+
+	NotReady Reason = "not_ready"
+	Released Reason = "released" // provably never sent: the payment may be used again
+	NotLive  Reason = "not_live"
+	// NotListed is a request to a service that is delisted or retired.
+	NotListed Reason = "not_listed"
+
+	SettleRejected    Reason = "settle_rejected" // proved: no funds, nonce used, blocklisted
+	RejectedByService Reason = "rejected_by_service"
+
+	InCooldown Reason = "in_cooldown"
+
+	UpstreamUnreachable     Reason = "upstream_unreachable"
+	UpstreamTimeout         Reason = "upstream_timeout"
+	Upstream5xx             Reason = "upstream_5xx"
+	UpstreamRedirect        Reason = "upstream_redirect"
+	UpstreamBadResponse     Reason = "upstream_bad_response"
+	UpstreamAuth            Reason = "upstream_auth"
+	UpstreamPaymentRequired Reason = "upstream_payment_required"
+	ListingBroken           Reason = "listing_broken" // a 4xx to the provider's own input example
+	UpstreamThrottled       Reason = "upstream_throttled"
+	UpstreamTooLarge        Reason = "upstream_too_large"
+
+	Withdrawn  Reason = "withdrawn" // settled, and the service left the shelf meanwhile
+	EgressDown Reason = "egress_down"
+	LocalError Reason = "local_error"
+)
+
+// Reasons that only answers carry: they end no call.
+const (
+	PaymentRequired   Reason = "payment_required"
+	PaymentReused     Reason = "payment_reused"
+	InProgress        Reason = "in_progress"
+	SettlementPending Reason = "settlement_pending"
+	AnswerExpired     Reason = "answer_expired"
+	TrialExhausted    Reason = "trial_exhausted"
+	NotFound          Reason = "not_found"
+	MethodNotAllowed  Reason = "method_not_allowed"
+	InvalidRequest    Reason = "invalid_request"
+	InvalidParameter  Reason = "invalid_parameter"
+	Unauthorized      Reason = "unauthorized"
+	Conflict          Reason = "conflict"
+	Internal          Reason = "internal"
+)
+
+// A Row says that a reason can stand in an outcome, and whose doing it is there.
+type Row struct {
+	Outcome Outcome
+	Reason  Reason
+	Party   Party
+}
+
+// Rows is the table of everything that can end a call or refuse one. A reason has one party in an outcome, so a Row is found by the two.
+func Rows() []Row {
+	return []Row{
+		{Served, OK, Service},
+
+		{Refused, PaymentMalformed, Caller},
+		{Refused, PaymentMismatch, Caller},
+		{Refused, PaymentInvalid, Caller},
+		{Refused, PayerUnfunded, Caller},
+		{Refused, RefundLimit, Caller},
+		{Refused, InputEmpty, Caller},
+		{Refused, InputInvalid, Caller},
+		{Refused, InputTooLarge, Caller},
+		{Refused, NotReady, Rail},
+		{Refused, Released, Rail},
+		{Refused, NotListed, Platform},
+		{Refused, NotLive, Service},
+		{Refused, SettleRejected, Caller},
+		{Refused, RejectedByService, Caller},
+
+		{CooldownRefused, InCooldown, Platform},
+
+		{Failed, UpstreamUnreachable, Service},
+		{Failed, UpstreamTimeout, Service},
+		{Failed, Upstream5xx, Service},
+		{Failed, UpstreamRedirect, Service},
+		{Failed, UpstreamBadResponse, Service},
+		{Failed, UpstreamAuth, Service},
+		{Failed, UpstreamPaymentRequired, Service},
+		{Failed, ListingBroken, Service},
+		{Failed, UpstreamThrottled, Service},
+		{Failed, UpstreamTooLarge, Service},
+		{Failed, Withdrawn, Platform},
+		{Failed, EgressDown, Platform},
+		{Failed, LocalError, Platform},
+	}
+}
+
+// AnswerReasons returns the reasons that end no call.
+func AnswerReasons() []Reason {
+	return []Reason{PaymentRequired, PaymentReused, InProgress, SettlementPending, AnswerExpired, TrialExhausted,
+		NotFound, MethodNotAllowed, InvalidRequest, InvalidParameter, Unauthorized, Conflict, Internal}
+}
+
+// Reasons returns every reason, those of Rows first.
+func Reasons() []Reason {
+	var all []Reason
+	for _, row := range Rows() {
+		all = append(all, row.Reason)
+	}
+	return append(all, AnswerReasons()...)
+}
+
+// RowOf returns the row of a reason that ends or refuses a call; false for one that only answers carry.
+func RowOf(r Reason) (Row, bool) {
+	for _, row := range Rows() {
+		if row.Reason == r {
+			return row, true
+		}
+	}
+	return Row{}, false
+}
+
+// Flags says that a failure of the service's own doing is shown to reviewers and not counted: a throttled or oversized answer is
+// more often a wrong listing than a broken service.
+func (r Reason) Flags() bool { return r == UpstreamThrottled || r == UpstreamTooLarge }

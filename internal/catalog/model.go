@@ -1,0 +1,126 @@
+package catalog
+
+import (
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+)
+
+// A State is whether a service is for sale. The empty string is no state.
+type State string
+
+const (
+	Listed   State = "listed"
+	Delisted State = "delisted" // taken off the shelf by strikes; only an admin puts it back
+	Retired  State = "retired"  // withdrawn by its provider, for good
+)
+
+// States returns every state.
+func States() []State { return []State{Listed, Delisted, Retired} }
+
+// A Service is one provider's offer: a base URL, how to see that it lives, and its endpoints. Values in a Snapshot are shared and must
+// not be changed.
+type Service struct {
+	ID          uuid.UUID
+	Slug        string
+	Name        string
+	Description string
+	Tags        []string
+	BaseURL     string // scheme, host and path prefix; no trailing slash
+	Probe       Probe
+	State       State
+	StateReason string
+	StateSince  time.Time
+	CreatedAt   time.Time
+	Endpoints   []*Endpoint
+
+	// Broken says what is wrong with the stored row; empty for a good one. A broken service is shown and can't be called.
+	Broken string
+
+	base *url.URL // BaseURL, parsed by prepare
+}
+
+// A Probe is how a service shows that it lives: a request without side effects and the statuses that mean yes.
+type Probe struct {
+	Method   string
+	Path     string // escaped, absolute, below the service's base URL
+	Statuses Statuses
+}
+
+// An Endpoint is one method and path that is sold at one price.
+type Endpoint struct {
+	ID               uuid.UUID
+	ServiceID        uuid.UUID
+	Method           string
+	Path             string // a template: see Template
+	Description      string
+	MIMEType         string
+	InputSchema      json.RawMessage // of the JSON body; for GET, HEAD and DELETE of the query and path parameters. nil: none
+	InputExample     json.RawMessage
+	OutputSchema     json.RawMessage
+	OutputExample    json.RawMessage
+	ServedStatuses   []int // beside 2xx; of 404, 409, 410
+	Timeout          time.Duration
+	MaxResponseBytes int
+	TrialCallsPerDay int
+	Retired          bool
+	Prices           []Price // the current one first, then older ones that are still acceptable
+
+	// Broken says what is wrong with the stored row; empty for a good one. A broken endpoint is shown and can't be called.
+	Broken string
+
+	template Template
+	input    *schema
+	output   *schema
+}
+
+// A Price is one revision of what an endpoint costs.
+type Price struct {
+	Revision int64
+	USD      decimal.Decimal
+	Until    time.Time // in market time, the first moment at which it is no longer accepted; zero for the current price
+}
+
+// Price returns the current price; false where the endpoint has none, which only a broken row can be.
+func (e *Endpoint) Price() (Price, bool) {
+	if len(e.Prices) == 0 || !e.Prices[0].Until.IsZero() {
+		return Price{}, false
+	}
+	return e.Prices[0], true
+}
+
+// Acceptable returns the prices that a payment may match at a moment of market time, the current one first.
+func (e *Endpoint) Acceptable(marketNow time.Time) []Price {
+	var prices []Price
+	for _, p := range e.Prices {
+		if p.Until.IsZero() || marketNow.Before(p.Until) {
+			prices = append(prices, p)
+		}
+	}
+	return prices
+}
+
+// Serves says whether an answer with this status is what the listing promises.
+func (e *Endpoint) Serves(status int) bool {
+	if status >= 200 && status <= 299 {
+		return true
+	}
+	for _, s := range e.ServedStatuses {
+		if s == status {
+			return true
+		}
+	}
+	return false
+}
+
+// TakesBody says whether the input of an endpoint with this method is its body; otherwise it is the query and path parameters.
+func TakesBody(method string) bool {
+	switch method {
+	case "POST", "PUT", "PATCH":
+		return true
+	}
+	return false
+}

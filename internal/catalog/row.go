@@ -1,0 +1,172 @@
+package catalog
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
+)
+
+// columnsSQL is a service with one of its endpoints and that endpoint's prices, the current one first. $1 is how long an older price
+// stays acceptable after it was followed by another. Everything is read by one statement, so no endpoint is ever seen without its
+// service or its price.
+const columnsSQL = `
+SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses,
+       s.state, s.state_reason, s.state_since, s.created_at,
+       e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
+       e.served_statuses, e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.retired_at IS NOT NULL,
+       p.revisions, p.prices, p.untils`
+
+const pricesSQL = `
+  LEFT JOIN LATERAL (
+	SELECT array_agg(revision ORDER BY revision DESC) AS revisions,
+	       array_agg(price_usd::text ORDER BY revision DESC) AS prices,
+	       array_agg(until ORDER BY revision DESC) AS untils
+	  FROM (SELECT revision, price_usd, lead(since) OVER (ORDER BY revision) + $1::interval AS until
+	          FROM endpoint_prices WHERE endpoint_id = e.id) AS revised
+	 WHERE until IS NULL OR until > market_now()
+  ) AS p ON true`
+
+// A row is what columnsSQL reads. The endpoint's columns are null for a service without endpoints.
+type row struct {
+	service     Service
+	statuses    string
+	endpointID  *uuid.UUID
+	method      *string
+	path        *string
+	description *string
+	mimeType    *string
+	endpoint    Endpoint
+	timeoutMS   *int
+	responseMax *int
+	trialCalls  *int
+	retired     *bool
+	revisions   []int64
+	prices      []string
+	untils      []*time.Time
+}
+
+func scanRow(rows pgx.Rows) (row, error) {
+	var r row
+	s, e := &r.service, &r.endpoint
+	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses,
+		&s.State, &s.StateReason, &s.StateSince, &s.CreatedAt,
+		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
+		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),
+		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.retired,
+		&r.revisions, &r.prices, &r.untils)
+	if err != nil {
+		return row{}, fmt.Errorf("scan service: %w", err)
+	}
+	return r, nil
+}
+
+// endpointOf returns the row's endpoint, nil where the service has none.
+func (r *row) endpointOf() *Endpoint {
+	if r.endpointID == nil {
+		return nil
+	}
+	e := r.endpoint
+	e.ID, e.ServiceID = *r.endpointID, r.service.ID
+	e.Method, e.Path, e.Description, e.MIMEType = *r.method, *r.path, *r.description, *r.mimeType
+	e.Timeout = time.Duration(*r.timeoutMS) * time.Millisecond
+	e.MaxResponseBytes, e.TrialCallsPerDay, e.Retired = *r.responseMax, *r.trialCalls, *r.retired
+	for i, text := range r.prices {
+		usd, err := decimal.NewFromString(text)
+		if err != nil {
+			e.Broken = "its price can't be read"
+			continue
+		}
+		p := Price{Revision: r.revisions[i], USD: usd}
+		if r.untils[i] != nil {
+			p.Until = *r.untils[i]
+		}
+		e.Prices = append(e.Prices, p)
+	}
+	return &e
+}
+
+// gather makes services out of rows that come ordered by service. What is wrong with one row stays with that row. before holds
+// endpoints that were prepared earlier.
+func gather(rows pgx.Rows, before map[uuid.UUID]*Endpoint) ([]*Service, error) {
+	defer rows.Close()
+	var services []*Service
+	for rows.Next() {
+		r, err := scanRow(rows)
+		if err != nil {
+			return nil, err
+		}
+		if len(services) == 0 || services[len(services)-1].ID != r.service.ID {
+			s := r.service
+			if s.Probe.Statuses, err = ParseStatuses(r.statuses); err != nil {
+				s.Broken = "its probe statuses are malformed"
+			}
+			services = append(services, &s)
+		}
+		if e := r.endpointOf(); e != nil {
+			s := services[len(services)-1]
+			s.Endpoints = append(s.Endpoints, e)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read services: %w", err)
+	}
+	for _, s := range services {
+		// The problem is in Broken of the service or the endpoint; the others go on selling.
+		_ = s.prepare(before)
+	}
+	return services, nil
+}
+
+// Prepare makes a service that was put together by hand ready to be routed to and asked, as one from the database is; the error is the
+// first problem, and Broken of the service and its endpoints says the same.
+func (s *Service) Prepare() error { return s.prepare(nil) }
+
+// prepare parses and compiles what the request path needs, and marks what can't be. It returns the first problem.
+func (s *Service) prepare(before map[uuid.UUID]*Endpoint) error {
+	var first error
+	base, err := url.Parse(s.BaseURL)
+	if err == nil && (base.Host == "" || (base.Scheme != "http" && base.Scheme != "https")) {
+		err = fmt.Errorf("base URL of service %s is not absolute", s.Slug)
+	}
+	if err == nil {
+		err = checkProbePath(s.Probe.Path)
+	}
+	if err != nil {
+		s.Broken, first = "its base URL or its probe is malformed", err
+	} else {
+		s.base = base
+	}
+	for _, e := range s.Endpoints {
+		if err := e.prepare(before[e.ID]); err != nil {
+			e.Broken = "its path or a schema is malformed"
+			first = err
+		}
+		if _, ok := e.Price(); !ok {
+			e.Broken = "it has no price"
+		}
+	}
+	return first
+}
+
+// URL returns where a request for an escaped path of the service goes. The path is appended to the base URL's own, and what comes out
+// has the base URL's scheme and host.
+func (s *Service) URL(escapedPath, rawQuery string) (*url.URL, error) {
+	if s.base == nil {
+		return nil, fmt.Errorf("service %s has no usable base URL", s.Slug)
+	}
+	u := *s.base
+	path := s.base.EscapedPath() + escapedPath
+	decoded, err := url.PathUnescape(path)
+	if err != nil {
+		return nil, fmt.Errorf("build URL of service %s: %w", s.Slug, err)
+	}
+	u.Path, u.RawPath, u.RawQuery = decoded, path, rawQuery
+	if u.EscapedPath() != path {
+		return nil, fmt.Errorf("build URL of service %s: the path would be sent in another spelling", s.Slug)
+	}
+	return &u, nil
+}

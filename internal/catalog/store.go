@@ -1,0 +1,227 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
+
+	"market/internal/call"
+	"market/internal/postgres"
+	"market/internal/refusal"
+)
+
+// Store keeps services. What is one change to people and several rows here takes a transaction.
+type Store struct{}
+
+// A slug is never given out again, so a link to a retired service can't lead to somebody else's.
+const createSQL = `
+INSERT INTO services (id, slug, name, description, tags, base_url, probe_method, probe_path, probe_statuses)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (slug) DO NOTHING
+RETURNING state, state_reason, state_since, created_at`
+
+// Create stores a checked draft and lists it. A taken slug is a refusal with Conflict.
+func (Store) Create(ctx context.Context, tx pgx.Tx, d Draft) (Service, error) {
+	s := Service{
+		ID: call.NewID(), Slug: d.Slug, Name: d.Name, Description: d.Description, Tags: d.Tags, BaseURL: d.BaseURL, Probe: d.Probe,
+	}
+	err := tx.QueryRow(ctx, createSQL, s.ID, s.Slug, s.Name, s.Description, s.Tags, s.BaseURL,
+		s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String()).
+		Scan(&s.State, &s.StateReason, &s.StateSince, &s.CreatedAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		no := refusal.New(call.Conflict, "the slug %s is taken", d.Slug)
+		no.Fields = []refusal.Field{{Name: "/slug", Message: "is taken"}}
+		return Service{}, no
+	}
+	if err != nil {
+		return Service{}, fmt.Errorf("create service %s: %w", d.Slug, err)
+	}
+	for _, draft := range d.Endpoints {
+		e, err := insertEndpoint(ctx, tx, s.ID, draft)
+		if err != nil {
+			return Service{}, err
+		}
+		s.Endpoints = append(s.Endpoints, e)
+	}
+	if err := s.Prepare(); err != nil {
+		return Service{}, fmt.Errorf("prepare service %s: %w", d.Slug, err)
+	}
+	return s, nil
+}
+
+const routesSQL = `
+SELECT method, path FROM endpoints WHERE service_id = $1 AND retired_at IS NULL LIMIT 1000`
+
+// AddEndpoint puts one more endpoint on the shelf of a service. One that would answer the same requests as another is a refusal with
+// Conflict.
+func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d EndpointDraft) (*Endpoint, error) {
+	// Two additions at once must see each other, so they wait here.
+	state, err := st.Lock(ctx, tx, serviceID)
+	if err != nil {
+		return nil, err
+	}
+	if state == Retired {
+		return nil, refusal.New(call.Conflict, "the service is retired")
+	}
+	rows, err := tx.Query(ctx, routesSQL, serviceID)
+	if err != nil {
+		return nil, fmt.Errorf("read routes of service %s: %w", serviceID, err)
+	}
+	type route struct{ Method, Path string }
+	routes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[route])
+	if err != nil {
+		return nil, fmt.Errorf("read routes of service %s: %w", serviceID, err)
+	}
+	if len(routes) >= endpointsMax {
+		return nil, refusal.New(call.Conflict, "a service must not have more than %d endpoints", endpointsMax)
+	}
+	same := func(r route) bool {
+		t, err := ParseTemplate(r.Path)
+		return err == nil && r.Method == d.Method && t.Shape() == d.template.Shape()
+	}
+	if slices.ContainsFunc(routes, same) {
+		return nil, refusal.New(call.Conflict, "another endpoint answers %s %s", d.Method, d.Path)
+	}
+	e, err := insertEndpoint(ctx, tx, serviceID, d)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.prepare(nil)
+}
+
+const insertEndpointSQL = `
+INSERT INTO endpoints (id, service_id, method, path, description, mime_type, input_schema, input_example, output_schema, output_example,
+	served_statuses, timeout_ms, max_response_bytes, trial_calls_per_day)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+
+func insertEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d EndpointDraft) (*Endpoint, error) {
+	e := &Endpoint{
+		ID: call.NewID(), ServiceID: serviceID, Method: d.Method, Path: d.Path, Description: d.Description, MIMEType: d.MIMEType,
+		InputSchema: d.InputSchema, InputExample: d.InputExample, OutputSchema: d.OutputSchema, OutputExample: d.OutputExample,
+		ServedStatuses: d.ServedStatuses, Timeout: d.Timeout, MaxResponseBytes: d.MaxResponseBytes, TrialCallsPerDay: d.TrialCallsPerDay,
+	}
+	_, err := tx.Exec(ctx, insertEndpointSQL, e.ID, e.ServiceID, e.Method, e.Path, e.Description, e.MIMEType,
+		nullable(e.InputSchema), nullable(e.InputExample), nullable(e.OutputSchema), nullable(e.OutputExample),
+		e.ServedStatuses, e.Timeout.Milliseconds(), e.MaxResponseBytes, e.TrialCallsPerDay)
+	if err != nil {
+		return nil, fmt.Errorf("insert endpoint %s %s: %w", e.Method, e.Path, err)
+	}
+	p, err := insertPrice(ctx, tx, e.ID, d.PriceUSD)
+	if err != nil {
+		return nil, err
+	}
+	e.Prices = []Price{p}
+	return e, nil
+}
+
+// nullable keeps an absent JSON value apart from the JSON null.
+func nullable(raw json.RawMessage) any {
+	if len(raw) == 0 {
+		return nil
+	}
+	return []byte(raw)
+}
+
+const insertPriceSQL = `
+INSERT INTO endpoint_prices (endpoint_id, price_usd) VALUES ($1, $2) RETURNING revision`
+
+func insertPrice(ctx context.Context, tx pgx.Tx, endpointID uuid.UUID, usd decimal.Decimal) (Price, error) {
+	p := Price{USD: usd}
+	if err := tx.QueryRow(ctx, insertPriceSQL, endpointID, usd).Scan(&p.Revision); err != nil {
+		return Price{}, fmt.Errorf("insert price of endpoint %s: %w", endpointID, err)
+	}
+	return p, nil
+}
+
+// The lock is a statement of its own: in one with the insert, two changes at once would both compare with the price before either.
+const lockEndpointSQL = `
+SELECT 1 FROM endpoints WHERE id = $1 AND retired_at IS NULL FOR UPDATE`
+
+const currentPriceSQL = `
+SELECT revision, price_usd::text FROM endpoint_prices WHERE endpoint_id = $1 ORDER BY revision DESC LIMIT 1`
+
+// Reprice makes a price the current one; the one before stays acceptable for the quote validity. The same price again changes
+// nothing. The caller has checked the price against the rules (ParsePrice).
+func (Store) Reprice(ctx context.Context, tx pgx.Tx, endpointID uuid.UUID, usd decimal.Decimal) (Price, error) {
+	var one int
+	err := tx.QueryRow(ctx, lockEndpointSQL, endpointID).Scan(&one)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Price{}, refusal.New(call.NotFound, "no such endpoint")
+	}
+	if err != nil {
+		return Price{}, fmt.Errorf("lock endpoint %s: %w", endpointID, err)
+	}
+	var current Price
+	var text string
+	err = tx.QueryRow(ctx, currentPriceSQL, endpointID).Scan(&current.Revision, &text)
+	if err == nil {
+		current.USD, err = decimal.NewFromString(text)
+	}
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return Price{}, fmt.Errorf("read price of endpoint %s: %w", endpointID, err)
+	}
+	if err == nil && current.USD.Equal(usd) {
+		return current, nil
+	}
+	return insertPrice(ctx, tx, endpointID, usd)
+}
+
+const retireEndpointSQL = `
+UPDATE endpoints SET retired_at = market_now() WHERE id = $1 AND retired_at IS NULL`
+
+// RetireEndpoint takes an endpoint off the shelf for good, and says whether it was on it.
+func (Store) RetireEndpoint(ctx context.Context, db postgres.DB, endpointID uuid.UUID) (bool, error) {
+	tag, err := db.Exec(ctx, retireEndpointSQL, endpointID)
+	if err != nil {
+		return false, fmt.Errorf("retire endpoint %s: %w", endpointID, err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+const retireSQL = `
+UPDATE services SET state = 'retired', state_reason = $2, state_since = market_now() WHERE id = $1 AND state <> 'retired'`
+
+// Retire withdraws a service for good, and says whether it was not yet.
+func (Store) Retire(ctx context.Context, db postgres.DB, serviceID uuid.UUID, reason string) (bool, error) {
+	tag, err := db.Exec(ctx, retireSQL, serviceID, reason)
+	if err != nil {
+		return false, fmt.Errorf("retire service %s: %w", serviceID, err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// A retired service stays retired, and a delisted one keeps the moment and the reason of its first delisting.
+const delistSQL = `
+UPDATE services SET state = 'delisted', state_reason = $2, state_since = market_now() WHERE id = $1 AND state = 'listed'`
+
+// Delist takes a listed service off the shelf, and says whether it was on it.
+func (Store) Delist(ctx context.Context, db postgres.DB, serviceID uuid.UUID, reason string) (bool, error) {
+	tag, err := db.Exec(ctx, delistSQL, serviceID, reason)
+	if err != nil {
+		return false, fmt.Errorf("delist service %s: %w", serviceID, err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// FOR UPDATE alone in its statement: what follows in the transaction then sees everything that was committed before the lock was had.
+const lockSQL = `
+SELECT state FROM services WHERE id = $1 FOR UPDATE`
+
+// Lock makes the transaction the only one that changes a service, its strikes or its endpoints, and returns the service's state.
+func (Store) Lock(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID) (State, error) {
+	var state State
+	err := tx.QueryRow(ctx, lockSQL, serviceID).Scan(&state)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", refusal.New(call.NotFound, "no such service")
+	}
+	if err != nil {
+		return "", fmt.Errorf("lock service %s: %w", serviceID, err)
+	}
+	return state, nil
+}

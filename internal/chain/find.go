@@ -1,0 +1,68 @@
+package chain
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+const (
+	spanMax    = 2_000 // blocks of one eth_getLogs; public nodes refuse much more
+	spansMax   = 200   // round trips of one search
+	foundMax   = 8     // logs of one authorization: the token takes a nonce once, so more than one is a lie
+	logsMethod = "eth_getLogs"
+)
+
+var errSearch = errors.New("the search would need too many round trips")
+
+type filter struct {
+	Address   common.Address `json:"address"`
+	Topics    []common.Hash  `json:"topics"`
+	FromBlock hexutil.Uint64 `json:"fromBlock"`
+	ToBlock   hexutil.Uint64 `json:"toBlock"`
+}
+
+// FindSettlement looks for the transfer of an authorization from a block on, whoever sent it: anybody who sees a signed authorization
+// can put it on the chain. False means that no block up to the newest has it; the caller decides what that proves.
+func (n *Node) FindSettlement(ctx context.Context, want Expect, fromBlock uint64) (Proof, bool, error) {
+	head, err := n.FreshHead(ctx)
+	if err != nil {
+		return Proof{}, false, err
+	}
+	if head.Number >= fromBlock && (head.Number-fromBlock)/spanMax >= spansMax {
+		return Proof{}, false, troubleOf(logsMethod, errSearch)
+	}
+	for from := fromBlock; from <= head.Number; from += spanMax {
+		proof, found, err := n.findIn(ctx, want, from, min(from+spanMax-1, head.Number))
+		if err != nil || found {
+			return proof, found, err
+		}
+	}
+	return Proof{}, false, nil
+}
+
+func (n *Node) findIn(ctx context.Context, want Expect, from, to uint64) (Proof, bool, error) {
+	var logs []types.Log
+	if err := n.call(ctx, &logs, logsMethod, filter{
+		Address:   want.Asset,
+		Topics:    []common.Hash{topicAuthorizationUsed, topicOf(want.From), want.Nonce},
+		FromBlock: hexutil.Uint64(from),
+		ToBlock:   hexutil.Uint64(to),
+	}); err != nil {
+		return Proof{}, false, err
+	}
+	for _, l := range logs[:min(len(logs), foundMax)] {
+		if l.Removed || !isUsed(&l, want) {
+			continue
+		}
+		// The log only tells where to look: the receipt has the neighbours that make the proof.
+		proof, _, found, err := n.Locate(ctx, want, l.TxHash)
+		if err != nil || found {
+			return proof, found, err
+		}
+	}
+	return Proof{}, false, nil
+}

@@ -1,0 +1,114 @@
+package chain
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+)
+
+// headAge is how long a head may be used again. Chain time is coarser than that on every network.
+const headAge = time.Second
+
+// A Head is the newest block that the node knows.
+type Head struct {
+	Number uint64
+	Time   uint64 // Unix seconds
+	Hash   common.Hash
+}
+
+type cachedHead struct {
+	mu   sync.Mutex
+	head Head
+	at   time.Time // when it was asked for; zero: never
+}
+
+// Head returns a head that was asked for at most one second ago. Concurrent callers share one round trip.
+func (n *Node) Head(ctx context.Context) (Head, error) {
+	if h, ok := n.recentHead(); ok {
+		return h, nil
+	}
+	shared := n.heads.DoChan("", func() (any, error) {
+		// The first caller may leave while others wait for the same answer. call sets the deadline.
+		return n.FreshHead(context.WithoutCancel(ctx))
+	})
+	select {
+	case <-ctx.Done():
+		return Head{}, troubleOf("eth_getBlockByNumber", ctx.Err())
+	case got := <-shared:
+		if got.Err != nil {
+			return Head{}, got.Err
+		}
+		return got.Val.(Head), nil
+	}
+}
+
+func (n *Node) recentHead() (Head, bool) {
+	n.lastHead.mu.Lock()
+	defer n.lastHead.mu.Unlock()
+	if n.lastHead.at.IsZero() || n.now().Sub(n.lastHead.at) > headAge {
+		return Head{}, false
+	}
+	return n.lastHead.head, true
+}
+
+// FreshHead asks the node.
+func (n *Node) FreshHead(ctx context.Context) (Head, error) {
+	asked := n.now()
+	b, err := n.block(ctx, "latest")
+	if err != nil {
+		return Head{}, err
+	}
+	n.lastHead.mu.Lock()
+	defer n.lastHead.mu.Unlock()
+	if asked.After(n.lastHead.at) {
+		n.lastHead.head, n.lastHead.at = b.Head, asked
+	}
+	return b.Head, nil
+}
+
+// A block is the part of a block that is read here. Its hash is the node's word: chains add fields to the header, so it is not computed.
+type block struct {
+	Head
+	baseFee *big.Int
+}
+
+// blockJSON has pointers, because a member that is absent must not pass for zero.
+type blockJSON struct {
+	Number    *hexutil.Uint64 `json:"number"`
+	Timestamp *hexutil.Uint64 `json:"timestamp"`
+	Hash      *common.Hash    `json:"hash"`
+	BaseFee   *hexutil.Big    `json:"baseFeePerGas"`
+}
+
+func (n *Node) block(ctx context.Context, tag string) (block, error) {
+	const method = "eth_getBlockByNumber"
+	var raw *blockJSON
+	if err := n.call(ctx, &raw, method, tag, false); err != nil {
+		return block{}, err
+	}
+	b, err := raw.check()
+	if err != nil {
+		return block{}, troubleOf(method, err)
+	}
+	return b, nil
+}
+
+func (raw *blockJSON) check() (block, error) {
+	if raw == nil || raw.Number == nil || raw.Timestamp == nil || raw.Hash == nil {
+		return block{}, errNoBlock
+	}
+	// The database keeps them as bigint.
+	if *raw.Number > math.MaxInt64 || *raw.Timestamp > math.MaxInt64 {
+		return block{}, errRange
+	}
+	b := block{Head: Head{Number: uint64(*raw.Number), Time: uint64(*raw.Timestamp), Hash: *raw.Hash}}
+	if raw.BaseFee != nil {
+		b.baseFee = raw.BaseFee.ToInt()
+	}
+	return b, nil
+}

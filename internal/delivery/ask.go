@@ -1,0 +1,66 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/refusal"
+	"market/internal/upstream"
+)
+
+// probe refuses where the service does not answer its liveness probe. The verdict may be up to its TTL old.
+func (p *Path) probe(ctx context.Context, r Request) *refusal.Error {
+	v, err := p.Prober.Live(ctx, r.Target.Service)
+	if err != nil {
+		return refusal.New(call.Internal, "").WithCause(err)
+	}
+	if !v.Live {
+		return notLive(v.Why, p.Now().Add(p.Prober.TTL()))
+	}
+	return nil
+}
+
+// resting says why a service gets no work, from what the database knew when it wrote the settlement.
+func resting(s standing) *refusal.Error {
+	switch {
+	case !s.listed:
+		return refusal.New(call.Withdrawn, "the service left the shelf while the payment was settled")
+	case s.cooling:
+		return refusal.New(call.InCooldown, "the service failed a moment ago and rests before it gets work again")
+	}
+	return nil
+}
+
+// ask calls the upstream, on a deadline of its own. A panic of ours is our failure and ends as one: the payment is settled already, and
+// an outcome has to be recorded.
+func (p *Path) ask(ctx context.Context, id call.ID, r Request) (result upstream.Result) {
+	started := time.Now()
+	defer func() {
+		if cause := recover(); cause != nil {
+			result = upstream.Result{Outcome: call.Failed, Reason: call.LocalError, Latency: time.Since(started),
+				Err: fmt.Errorf("ask for call %s: panic: %v\n%s", id, cause, debug.Stack())}
+		}
+	}()
+	body, err := r.Body.Bytes()
+	if err != nil {
+		return upstream.Result{Outcome: call.Failed, Reason: call.LocalError, Err: err}
+	}
+	return p.Upstream.Ask(context.WithoutCancel(ctx), upstream.Request{
+		Service: r.Target.Service, Endpoint: r.Target.Endpoint, Path: r.Target.UpstreamPath, CallID: id, Method: r.Method,
+		RawQuery: r.RawQuery, Header: r.Header, Body: body,
+	})
+}
+
+// answered ends a delivery by what came back. A 4xx to the provider's own example is no caller's mistake: the listing is broken.
+func (d Delivery) answered(result upstream.Result, r Request, in catalog.Input) Delivery {
+	d.Status, d.Latency, d.RetryAfter = result.Status, result.Latency, result.RetryAfter
+	reason, detail := result.Reason, result.Detail
+	if reason == call.RejectedByService && d.Origin == call.External && r.Target.Endpoint.MatchesExample(in) {
+		reason, detail = call.ListingBroken, "the service refuses the example input of its own listing"
+	}
+	return d.end(reason, detail)
+}

@@ -1,0 +1,58 @@
+package delivery
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"market/internal/call"
+	"market/internal/refund"
+)
+
+// A Delivery says how a call ended: the values from which everything that follows is decided.
+type Delivery struct {
+	ID       uuid.UUID
+	Call     call.ID
+	Trial    bool
+	Service  uuid.UUID
+	Endpoint uuid.UUID
+	Outcome  call.Outcome
+	Reason   call.Reason
+	Party    call.Party
+	Origin   call.Origin
+	AskedAt  time.Time // as the database wrote it; zero: the service was not asked
+	Status   int       // of the upstream; zero: none came
+	Latency  time.Duration
+	// RetryAfter is what a throttling service asked for; zero where it asked for nothing.
+	RetryAfter time.Duration
+	Method     string
+	Path       string
+	Source     netip.Addr
+	Payer      common.Address // zero for a trial
+	Detail     string         // for people; nothing reads it back
+	// Refund is what the caller gets back; nil where the caller pays, or never paid.
+	Refund *refund.Owed
+}
+
+// newDelivery starts the delivery of a call; the outcome comes with end.
+func newDelivery(id call.ID, r Request) Delivery {
+	return Delivery{
+		ID: uuid.Must(uuid.NewV7()), Call: id, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
+		Origin: r.Origin, Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
+	}
+}
+
+// end sets how the call ended. The party follows from the reason: one table says whose doing each is.
+func (d Delivery) end(reason call.Reason, detail string) Delivery {
+	row, known := call.RowOf(reason)
+	if !known {
+		panic("delivery: reason " + string(reason) + " ends no call")
+	}
+	d.Outcome, d.Reason, d.Party, d.Detail = row.Outcome, row.Reason, row.Party, detail
+	return d
+}
+
+// asked says whether the service was asked at all.
+func (d Delivery) asked() bool { return !d.AskedAt.IsZero() }

@@ -1,0 +1,104 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/money"
+	"market/internal/payment"
+	"market/internal/refusal"
+)
+
+const (
+	// offerLife is maxTimeoutSeconds of our terms, unless the endpoint's own timeout needs more.
+	offerLife   = 120 * time.Second
+	offersMax   = 3
+	offerMargin = 60 * time.Second
+)
+
+// Quote is what an unpaid request gets: the challenge, or why nobody is asked to pay now. It waits for no upstream and writes nothing.
+func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusal.Error) {
+	if no := r.Target.Listed(); no != nil {
+		return payment.Challenge{}, no
+	}
+	if rest := p.Board.Remaining(r.Target.Service.ID); rest > 0 {
+		return payment.Challenge{}, coolingDown(p.Now().Add(rest))
+	}
+	if v, known := p.Prober.Last(r.Target.Service.ID); known && !v.Live {
+		p.Prober.Wanted(r.Target.Service)
+		return payment.Challenge{}, notLive(v.Why, p.Now().Add(p.Prober.TTL()))
+	}
+	offers, no := p.offers(ctx, r.Target)
+	if no != nil {
+		return payment.Challenge{}, no
+	}
+	challenge, err := payment.NewChallenge(p.resource(r.Target), offers)
+	if err != nil {
+		return payment.Challenge{}, refusal.New(call.Internal, "").WithCause(err)
+	}
+	return challenge, nil
+}
+
+// offers returns our current terms for an endpoint, on every network that can settle and refund now.
+func (p *Path) offers(ctx context.Context, t catalog.Target) ([]payment.Offer, *refusal.Error) {
+	price, priced := t.Endpoint.Price()
+	if !priced {
+		return nil, refusal.New(call.NotFound, "this endpoint has no price")
+	}
+	var (
+		offers []payment.Offer
+		cause  error
+	)
+	for _, rail := range p.Rails {
+		if err := p.Ready.Ready(ctx, rail.Network.ID); err != nil {
+			cause = err
+			continue
+		}
+		offers = append(offers, railOffers(rail, t.Endpoint, price)...)
+	}
+	if len(offers) == 0 {
+		return nil, notReady(p.Now().Add(readyRetry), cause)
+	}
+	return offers[:min(len(offers), offersMax)], nil
+}
+
+// railOffers returns the terms of one price on one network. An asset that cannot express the price is left out: a listing that none can
+// express is refused when it is made, but assets may be configured later.
+func railOffers(rail Rail, e *catalog.Endpoint, price catalog.Price) []payment.Offer {
+	var offers []payment.Offer
+	seconds := int(max(offerLife, e.Timeout+offerMargin).Seconds())
+	for _, asset := range rail.Network.Assets {
+		amount, err := money.FromUSD(price.USD, asset.Decimals)
+		if err != nil {
+			continue
+		}
+		offer, err := payment.NewOffer(rail.Network, asset, amount, rail.Treasury, seconds, price.Revision)
+		if err != nil {
+			continue
+		}
+		offers = append(offers, offer)
+	}
+	return offers
+}
+
+func (p *Path) resource(t catalog.Target) payment.Resource {
+	return payment.Resource{
+		URL:         p.PublicURL + "/s/" + t.Service.Slug + t.UpstreamPath,
+		Description: t.Endpoint.Description,
+		MimeType:    t.Endpoint.MIMEType,
+	}
+}
+
+func coolingDown(until time.Time) *refusal.Error {
+	return refusal.New(call.InCooldown, "the service failed a moment ago and rests before it gets work again").WithUntil(until)
+}
+
+func notLive(why string, until time.Time) *refusal.Error {
+	return refusal.New(call.NotLive, "the service does not answer its liveness probe (%s)", why).WithUntil(until)
+}
+
+func notReady(until time.Time, cause error) *refusal.Error {
+	return refusal.New(call.NotReady, "payments cannot be settled or refunded at the moment").WithUntil(until).WithCause(cause)
+}

@@ -1,0 +1,102 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/postgres"
+)
+
+// A RefundPolicy says when a payer's refunded calls at one endpoint are too many.
+type RefundPolicy struct {
+	Count  int           // refunded calls
+	Window time.Duration // within which they count, and the first rest
+}
+
+// refundRestMax is where the doubling of a payer's rest ends, and how far back calls are looked at.
+const refundRestMax = 24 * time.Hour
+
+// An ending is how one call of a payer at an endpoint ended, for the refund limit.
+type ending struct {
+	at     time.Time
+	served bool
+}
+
+// restsUntil returns until when a payer is refused at an endpoint: the zero time where it never was. Count refunded calls within Window,
+// and fewer served than refunded, start a rest of Window; each further offence after a rest doubles it, up to a day. Calls that
+// were already under way when a rest began belong to the offence that began it. endings are in order of time.
+func (p RefundPolicy) restsUntil(endings []ending) time.Time {
+	var (
+		until  time.Time
+		rest   = p.Window
+		window []ending
+	)
+	for _, e := range endings {
+		if e.at.Before(until) {
+			continue
+		}
+		window = append(window, e)
+		for window[0].at.Before(e.at.Add(-p.Window)) {
+			window = window[1:]
+		}
+		refunded := 0
+		for _, w := range window {
+			if !w.served {
+				refunded++
+			}
+		}
+		if refunded >= p.Count && len(window)-refunded < refunded {
+			until, window = e.at.Add(rest), nil
+			rest = min(2*rest, refundRestMax)
+		}
+	}
+	return until
+}
+
+// Only failures of the service and its own refusals count: what we, the cooldown or the rail refused is not the payer's provocation.
+const endingsSQL = `
+SELECT recorded_at, outcome = 'served'
+  FROM deliveries
+ WHERE payer = $1 AND endpoint_id = $2 AND recorded_at > market_now() - $3::interval AND NOT trial
+   AND (outcome = 'served' OR (outcome = 'failed' AND party = 'service') OR (outcome = 'refused' AND reason = 'rejected_by_service'))
+ ORDER BY recorded_at LIMIT 10000`
+
+// The common payer has no refund in a day: one index probe tells.
+const refundedSQL = `
+SELECT count(*) >= $4
+  FROM (SELECT 1 FROM deliveries
+	 WHERE payer = $1 AND endpoint_id = $2 AND recorded_at > market_now() - $3::interval
+	   AND outcome IN ('failed', 'refused') AND asked
+	 LIMIT $4) refunded`
+
+// refundRest returns how long a payer is still refused at an endpoint; zero where it is not.
+func (p RefundPolicy) refundRest(ctx context.Context, db postgres.DB, payer common.Address, endpoint uuid.UUID) (time.Duration, error) {
+	var suspect bool
+	if err := db.QueryRow(ctx, refundedSQL, payer[:], endpoint, refundRestMax, p.Count).Scan(&suspect); err != nil {
+		return 0, fmt.Errorf("count refunds of payer %s: %w", payer, err)
+	}
+	if !suspect {
+		return 0, nil
+	}
+	now, err := postgres.MarketNow(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := db.Query(ctx, endingsSQL, payer[:], endpoint, refundRestMax)
+	if err != nil {
+		return 0, fmt.Errorf("read calls of payer %s: %w", payer, err)
+	}
+	endings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e ending, err error) {
+		err = row.Scan(&e.at, &e.served)
+		return e, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read calls of payer %s: %w", payer, err)
+	}
+	return max(0, p.restsUntil(endings).Sub(now)), nil
+}

@@ -1,0 +1,109 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/call"
+	"market/internal/money"
+	"market/internal/postgres"
+	"market/internal/refund"
+)
+
+// A Record is everything that is kept of one call.
+type Record struct {
+	Call     call.ID
+	State    call.State // empty for a call that claimed no payment
+	Outcome  call.Outcome
+	Reason   call.Reason
+	Party    call.Party
+	Origin   call.Origin
+	Detail   string
+	Trial    bool
+	Asked    bool
+	Service  string // slug
+	Endpoint uuid.UUID
+	Method   string
+	Path     string
+	Status   int // of the upstream; zero: none came
+	Why      string
+
+	Network     string // of the payment; empty: none was claimed
+	Asset       common.Address
+	Payer       common.Address
+	Amount      money.Amount
+	Transaction common.Hash // that proves the payment, else the one that was sent, else zero
+	Block       uint64
+	Proved      bool
+	Refund      *refund.Refund
+
+	Created  time.Time // zero for a call that claimed no payment
+	AskedAt  time.Time
+	Recorded time.Time
+}
+
+// ErrNoCall is that nothing is kept under an id.
+var ErrNoCall = errors.New("no such call")
+
+const lookupSQL = `
+SELECT coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, ''), coalesce(d.party, ''), coalesce(d.origin, c.origin),
+       coalesce(d.detail, ''), coalesce(d.trial, false), coalesce(d.asked, c.asked_at IS NOT NULL), s.slug,
+       coalesce(d.endpoint_id, c.endpoint_id), coalesce(d.method, c.method), coalesce(d.path, c.path), coalesce(d.upstream_status, 0),
+       coalesce(c.why, ''), coalesce(c.network, ''), c.asset, c.payer, coalesce(c.amount, 0),
+       coalesce(c.transaction, c.sent_transaction), coalesce(c.block_number, 0), c.transaction IS NOT NULL,
+       c.created_at, coalesce(d.asked_at, c.asked_at), d.recorded_at
+  FROM (SELECT $1::uuid AS id) q
+  LEFT JOIN calls c ON c.id = q.id
+  LEFT JOIN deliveries d ON d.call_id = q.id
+  JOIN services s ON s.id = coalesce(d.service_id, c.service_id)`
+
+// Lookup returns what is kept of a call, or ErrNoCall.
+func Lookup(ctx context.Context, db postgres.DB, id call.ID) (Record, error) {
+	r := Record{Call: id}
+	var (
+		asset, payer, transaction []byte
+		block                     int64
+		created, asked, recorded  *time.Time
+	)
+	err := db.QueryRow(ctx, lookupSQL, id).Scan(&r.State, &r.Outcome, &r.Reason, &r.Party, &r.Origin, &r.Detail, &r.Trial, &r.Asked,
+		&r.Service, &r.Endpoint, &r.Method, &r.Path, &r.Status, &r.Why, &r.Network, &asset, &payer, &r.Amount, &transaction, &block,
+		&r.Proved, &created, &asked, &recorded)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Record{}, ErrNoCall
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("look up call %s: %w", id, err)
+	}
+	r.Asset, r.Payer, r.Transaction = common.BytesToAddress(asset), common.BytesToAddress(payer), common.BytesToHash(transaction)
+	r.Block = uint64(block) //nolint:gosec // range-checked by chain when it was written
+	for to, from := range map[*time.Time]*time.Time{&r.Created: created, &r.AskedAt: asked, &r.Recorded: recorded} {
+		if from != nil {
+			*to = from.UTC()
+		}
+	}
+	owed, err := refund.Store{}.Find(ctx, db, id)
+	switch {
+	case err == nil:
+		r.Refund = &owed
+	case !errors.Is(err, refund.ErrNone):
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// Charged says whether the caller's money is gone: pending while that is not known.
+func (r Record) Charged() Charged {
+	switch {
+	case r.Outcome == call.Served && !r.Trial:
+		return ChargedYes
+	case r.Outcome != "" || r.State == call.StateReleased || r.State == "":
+		return ChargedNo
+	}
+	return ChargedPending
+}

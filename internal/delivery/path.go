@@ -1,0 +1,106 @@
+package delivery
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"market/internal/catalog"
+	"market/internal/chain"
+	"market/internal/cooldown"
+	"market/internal/payment"
+	"market/internal/readiness"
+	"market/internal/upstream"
+)
+
+const (
+	// settleTime is how long a settlement may take until it counts as unclear. It ends well before the lease of a settling call.
+	settleTime  = 20 * time.Second
+	settleLease = 30 * time.Second
+	// askGrace is what a lease adds to the endpoint's timeout while the service is being asked.
+	askGrace = 30 * time.Second
+	// writeTime bounds a commit with its retries.
+	writeTime = 10 * time.Second
+	// pendingRetry is what a caller is told to wait before it sends the same payment again.
+	pendingRetry = 5 * time.Second
+	readyRetry   = 5 * time.Second
+)
+
+// A Settler puts a caller's authorization on the chain and says what became of it: a facilitator.
+type Settler interface {
+	Settle(ctx context.Context, s chain.Signed) chain.Settlement
+}
+
+// A Node reads what admit and settle have to know of one network.
+type Node interface {
+	Head(ctx context.Context) (chain.Head, error)
+	Account(ctx context.Context, asset, owner common.Address, nonce common.Hash) (chain.AccountState, error)
+}
+
+// A Rail is one network on which calls are paid.
+type Rail struct {
+	Network  chain.Network
+	Node     Node
+	Settler  Settler
+	Treasury common.Address // receives the payments, and gives them back
+}
+
+// Config is what a Path is built from.
+type Config struct {
+	DB       *pgxpool.Pool
+	Recorder *Recorder
+	Catalog  *catalog.Catalog
+	Upstream *upstream.Client
+	Prober   *upstream.Prober
+	Board    *cooldown.Board
+	Ready    *readiness.Checker
+	Rails    []Rail // in the order in which they are offered
+	Now      func() time.Time
+
+	PublicURL string // without a trailing slash
+	FeeBPS    int    // basis points of the price, pinned at the claim
+	Refunds   RefundPolicy
+	// OnError hears of what went wrong and changed no answer; it must not block.
+	OnError func(err error)
+}
+
+// Path is the paid path and the trial path.
+type Path struct {
+	Config
+	owner    uuid.UUID // this process, as owner of the calls it walks
+	payments payment.Store
+	walking  sync.WaitGroup
+}
+
+// NewPath returns a path that owns the calls it walks under an id of its own.
+func NewPath(c Config) *Path { return &Path{Config: c, owner: uuid.Must(uuid.NewV7())} }
+
+// Drain waits until no call is being walked, or until ctx ends. The door has stopped taking requests before.
+func (p *Path) Drain(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { p.walking.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *Path) rail(network string) (Rail, bool) {
+	for _, r := range p.Rails {
+		if r.Network.ID == network {
+			return r, true
+		}
+	}
+	return Rail{}, false
+}
+
+// detached returns a context that outlives the caller's request, with a deadline of its own.
+func detached(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
+}

@@ -1,0 +1,57 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"market/internal/call"
+	"market/internal/chain"
+	"market/internal/refund"
+	"market/internal/upstream"
+)
+
+// record writes how a paid call ended and answers it: the third commit. Not one byte of the service's answer leaves before the commit is
+// known; while it is not, the call is pending. result is nil where the service was not asked.
+func (p *Path) record(ctx context.Context, r Request, paid *admitted, d Delivery, s settlement, result *upstream.Result) Answer {
+	own, cancel := detached(ctx, writeTime)
+	defer cancel()
+	settled := chain.Settlement{Status: chain.StatusSettled, Proof: s.proof, Transaction: s.proof.Transaction}
+	if err := p.Recorder.persist(own, d); err != nil {
+		return *p.pending(paid, d.Call, settled, err)
+	}
+	a := p.answer(d, s.standing, result)
+	a.Receipt = receipt(paid, true, settled, "")
+	a.Payment = &Payment{Network: paid.rail.Network.ID, Asset: paid.signed.Asset, Payer: paid.signed.From, Amount: paid.signed.Value,
+		Transaction: s.proof.Transaction, Proved: true}
+	if d.Refund != nil {
+		a.Refund = &Refund{Network: a.Payment.Network, Asset: a.Payment.Asset, To: a.Payment.Payer, Amount: a.Payment.Amount, State: refund.StateOwed}
+	}
+	return a
+}
+
+// recordTrial writes how a trial call ended and answers it.
+func (p *Path) recordTrial(ctx context.Context, d Delivery, s standing, result *upstream.Result) Answer {
+	own, cancel := detached(ctx, writeTime)
+	defer cancel()
+	if err := p.Recorder.persist(own, d); err != nil {
+		return Answer{Call: d.Call, Reason: call.Internal, Party: call.Platform, Charged: ChargedNo,
+			Err: fmt.Errorf("trial call %s: %w", d.Call, err)}
+	}
+	return p.answer(d, s, result)
+}
+
+// answer shows a recorded delivery to its caller.
+func (p *Path) answer(d Delivery, s standing, result *upstream.Result) Answer {
+	a := Answer{Call: d.Call, Outcome: d.Outcome, Reason: d.Reason, Party: d.Party, Detail: d.Detail, Charged: ChargedNo}
+	if d.Outcome == call.Served && !d.Trial {
+		a.Charged = ChargedYes
+	}
+	if s.cooling {
+		a.RetryAfter = max(time.Second, s.rest)
+	}
+	if result != nil {
+		a.Status, a.Header, a.Body, a.ServiceAnswer, a.Err = result.Status, result.Header, result.Body, result.ServiceAnswer, result.Err
+	}
+	return a
+}

@@ -1,0 +1,198 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/cooldown"
+	"market/internal/payment"
+	"market/internal/postgres"
+	"market/internal/refund"
+	"market/internal/strikes"
+)
+
+// Jobs enqueues work inside the caller's transaction.
+type Jobs interface {
+	InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, opts *river.InsertOpts) (*rivertype.JobInsertResult, error)
+}
+
+// Recorder is the one writer of what a call's end means: the delivery, the call's final state, strikes, cooldown, delisting and the
+// refund, together or not at all.
+type Recorder struct {
+	db       *pgxpool.Pool
+	jobs     Jobs
+	catalog  catalog.Store
+	strikes  strikes.Store
+	cooldown cooldown.Store
+	refunds  refund.Store
+	rest     time.Duration // a cooldown, where the service names none
+}
+
+// NewRecorder returns a recorder that counts by a policy and lets services rest for so long.
+func NewRecorder(db *pgxpool.Pool, jobs Jobs, policy strikes.Policy, rest time.Duration) *Recorder {
+	return &Recorder{db: db, jobs: jobs, strikes: strikes.NewStore(policy), rest: rest}
+}
+
+// Record writes how a call ended. payment.ErrMoved: the call was not where this outcome can follow, because it was recorded already or
+// somebody else took it over; nothing was written.
+func (r *Recorder) Record(ctx context.Context, d Delivery) error {
+	rest := cooldown.After(d.Outcome, d.Party, d.Reason, d.Origin, d.RetryAfter, r.rest)
+	effect := strikes.EffectOf(d.Outcome, d.Party, d.Reason, d.Origin)
+	if effect != strikes.Increment && rest == 0 && d.Refund == nil {
+		return r.write(ctx, r.db, d, effect == strikes.Clear)
+	}
+	err := pgx.BeginFunc(ctx, r.db, func(tx pgx.Tx) error { return r.enforce(ctx, tx, d, effect, rest) })
+	if err != nil {
+		return fmt.Errorf("record %s of call %s: %w", d.Outcome, d.Call, err)
+	}
+	return nil
+}
+
+// enforce applies what a delivery means for its service and its payer. The transaction also holds the delivery itself, so there is no
+// strike without its evidence, no evidence without its strike, and no failure of a paid call without its refund.
+func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect strikes.Effect, rest time.Duration) error {
+	if _, err := r.catalog.Lock(ctx, tx, d.Service); err != nil {
+		return err
+	}
+	if err := r.write(ctx, tx, d, effect == strikes.Clear); err != nil {
+		return err
+	}
+	if d.Refund != nil {
+		if err := r.refunds.Owe(ctx, tx, *d.Refund); err != nil {
+			return err
+		}
+		if _, err := r.jobs.InsertTx(ctx, tx, refund.Args{Call: d.Call}, nil); err != nil {
+			return fmt.Errorf("enqueue refund: %w", err)
+		}
+	}
+	if rest > 0 {
+		if err := r.cooldown.Start(ctx, tx, d.Service, d.ID, d.AskedAt, rest); err != nil {
+			return err
+		}
+	}
+	if effect == strikes.Increment {
+		return r.strike(ctx, tx, d)
+	}
+	return nil
+}
+
+// strike adds the evidence and delists at the limit, in the transaction that records the delivery.
+func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
+	opened, err := r.strikes.Add(ctx, tx, d.Service, d.ID, d.AskedAt)
+	if err != nil || !opened {
+		return err
+	}
+	open, err := r.strikes.CountOpen(ctx, tx, d.Service)
+	if err != nil || !r.strikes.Policy().Delists(open) {
+		return err
+	}
+	_, err = r.catalog.Delist(ctx, tx, d.Service, fmt.Sprintf("%d strikes within %s", open, r.strikes.Policy().Window))
+	return err
+}
+
+// One round trip writes the delivery, moves the call to its final state and clears strikes. It locks no service and touches open strikes
+// only. A paid call is moved from the state that its outcome can follow, so a second recorder writes nothing; a trial has no call row.
+// A success clears the strikes whose last evidence was recorded before the success was asked.
+const recordSQL = `
+WITH moved AS (
+	UPDATE calls SET state = $3, state_since = market_now() WHERE id = $2 AND NOT $4 AND state = ANY($5) RETURNING id
+), delivered AS (
+	INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at,
+		upstream_status, latency_us, method, path, source, payer, detail)
+	SELECT $1, $2, $4, $6, $7, $8, $9, $10, $11, $12::timestamptz IS NOT NULL, $12, $13, $14, $15, $16, $17, $18, $19
+	 WHERE $4 OR EXISTS (SELECT 1 FROM moved)
+	RETURNING id
+), cleared AS (
+	UPDATE strikes SET state = 'cleared', cleared_at = market_now(), cleared_by = $1
+	 WHERE $20 AND service_id = $6 AND state = 'open' AND last_evidence_at < $12 AND EXISTS (SELECT 1 FROM delivered)
+)
+SELECT count(*) FROM delivered`
+
+func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery, clears bool) error {
+	var askedAt *time.Time
+	if d.asked() {
+		askedAt = &d.AskedAt
+	}
+	var status *int
+	if d.Status != 0 {
+		status = &d.Status
+	}
+	var payer []byte
+	if !d.Trial {
+		payer = d.Payer[:]
+	}
+	var written int
+	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, before(d.Outcome),
+		d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin, askedAt, status, d.Latency.Microseconds(),
+		d.Method, d.Path, d.Source, payer, d.Detail, clears).Scan(&written)
+	if err != nil {
+		return fmt.Errorf("write delivery of call %s: %w", d.Call, err)
+	}
+	if written == 0 {
+		return payment.ErrMoved
+	}
+	return nil
+}
+
+// before returns the states that an outcome can follow.
+func before(o call.Outcome) []string {
+	var from []string
+	for _, m := range call.Moves() {
+		if m.To == call.FinalState(o) {
+			from = append(from, string(m.From))
+		}
+	}
+	return from
+}
+
+const (
+	recordTries = 4
+	recordWait  = 250 * time.Millisecond
+)
+
+// Settle records until it is known that the outcome stands: a lost commit is tried again, and "moved" after a first try whose answer
+// was lost means that it was written. The outcome that stands may be another writer's; recorded tells.
+func (r *Recorder) persist(ctx context.Context, d Delivery) error {
+	var err error
+	for try := range recordTries {
+		if try > 0 {
+			wait := time.NewTimer(recordWait << try)
+			select {
+			case <-ctx.Done():
+				wait.Stop()
+				return errors.Join(err, ctx.Err())
+			case <-wait.C:
+			}
+		}
+		if err = r.Record(ctx, d); err == nil {
+			return nil
+		}
+		if ours, findErr := r.recorded(ctx, d); findErr == nil && ours {
+			return nil
+		}
+		if errors.Is(err, payment.ErrMoved) {
+			return err
+		}
+	}
+	return err
+}
+
+const recordedSQL = `SELECT EXISTS (SELECT 1 FROM deliveries WHERE id = $1)`
+
+// recorded says whether this very delivery stands in the database.
+func (r *Recorder) recorded(ctx context.Context, d Delivery) (bool, error) {
+	var found bool
+	if err := r.db.QueryRow(ctx, recordedSQL, d.ID).Scan(&found); err != nil {
+		return false, fmt.Errorf("look for delivery %s: %w", d.ID, err)
+	}
+	return found, nil
+}

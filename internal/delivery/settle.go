@@ -1,0 +1,206 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"market/internal/call"
+	"market/internal/chain"
+	"market/internal/payment"
+	"market/internal/refusal"
+)
+
+// A settlement is a proved payment and what the service's standing was when it was written.
+type settlement struct {
+	standing
+	proof chain.Proof
+}
+
+// claim takes the payment for this call: the first commit, before the authorization is shown to anybody. An answer instead of a claim
+// means that the call ends here.
+func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted) (payment.Claim, *Answer) {
+	print, ok := fingerprint(r)
+	if !ok {
+		return payment.Claim{}, p.ends(ctx, id, r, paid, refusal.New(call.InputInvalid, "the body did not arrive whole"))
+	}
+	if no := p.means(ctx, r, paid); no != nil {
+		return payment.Claim{}, p.ends(ctx, id, r, paid, no)
+	}
+	c := payment.Claim{
+		ID: id, Network: paid.rail.Network.ID, Signed: paid.signed, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
+		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
+		Source: r.Source, Origin: r.Origin, Owner: p.owner, Lease: settleLease,
+	}
+	// Whether a claim stands must be known, so the caller's leaving may not cut it short.
+	own, cancel := detached(ctx, writeTime)
+	defer cancel()
+	claimed, ours, err := p.payments.Claim(own, p.DB, c)
+	if err != nil {
+		return payment.Claim{}, p.ends(ctx, id, r, nil, refusal.New(call.Internal, "").WithCause(err))
+	}
+	if !ours {
+		a := p.known(ctx, r, paid, nil)
+		return payment.Claim{}, &a
+	}
+	c.ID = claimed
+	return c, nil
+}
+
+// means refuses a payer that cannot pay, or that provokes failures. Only strangers are looked up on the chain: an empty wallet should
+// cost neither a claim nor a settlement.
+func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Error {
+	s := paid.signed
+	rest, err := p.Refunds.refundRest(ctx, p.DB, s.From, r.Target.Endpoint.ID)
+	if err != nil {
+		return refusal.New(call.Internal, "").WithCause(err)
+	}
+	if rest > 0 {
+		return refusal.New(call.RefundLimit, "too many of this payer's calls to this endpoint ended refunded").WithUntil(p.Now().Add(rest))
+	}
+	known, err := p.payments.Known(ctx, p.DB, s.From)
+	if err != nil {
+		return refusal.New(call.Internal, "").WithCause(err)
+	}
+	if known {
+		return nil
+	}
+	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
+	if err != nil {
+		return notReady(p.Now().Add(readyRetry), err)
+	}
+	switch {
+	case account.NonceUsed:
+		// It may be used by the very transfer that pays us: the settlement looks for its log.
+		return nil
+	case account.HasCode:
+		return refusal.New(call.PaymentInvalid, "payments of contract accounts are not accepted").WithCause(payment.CodeSignature)
+	case account.Balance.Cmp(s.Value) < 0:
+		return refusal.New(call.PayerUnfunded, "the payer holds less than the price").WithCause(payment.CodeFunds)
+	}
+	return nil
+}
+
+// settle shows the authorization to the chain and writes what became of it: the second commit.
+func (p *Path) settle(ctx context.Context, r Request, paid *admitted, c payment.Claim) (settlement, *Answer) {
+	own, cancel := detached(ctx, settleTime)
+	result := paid.rail.Settler.Settle(own, paid.signed)
+	cancel()
+	if result.Err != nil {
+		p.OnError(fmt.Errorf("settle call %s: %w", c.ID, result.Err))
+	}
+	writing, cancel := detached(ctx, writeTime)
+	defer cancel()
+	switch result.Status {
+	case chain.StatusSettled:
+		standing, err := settled(writing, p.DB, c.ID, p.owner, r.Target.Service.ID, result.Proof, r.Target.Endpoint.Timeout+askGrace)
+		switch {
+		case err == nil:
+			return settlement{standing: standing, proof: result.Proof}, nil
+		case errors.Is(err, errTransferTaken):
+			return settlement{}, p.unsettled(writing, r, paid, c, call.Unknown, result, err)
+		}
+		// The payment is proved and its commit is not: the claim stays, and whoever asks again learns what it became.
+		return settlement{}, p.pending(paid, c.ID, result, err)
+	case chain.StatusReleased:
+		return settlement{}, p.unsettled(writing, r, paid, c, call.StateReleased, result, nil)
+	case chain.StatusRejected:
+		if result.PayerFault {
+			return settlement{}, p.unsettled(writing, r, paid, c, call.Rejected, result, nil)
+		}
+		return settlement{}, p.unsettled(writing, r, paid, c, call.Unknown, result, nil)
+	case chain.StatusUnknown:
+		return settlement{}, p.unsettled(writing, r, paid, c, call.Unknown, result, nil)
+	}
+	return settlement{}, p.unsettled(writing, r, paid, c, call.Unknown, result, fmt.Errorf("settlement of call %s has no status", c.ID))
+}
+
+// unsettled writes that no settlement is proved and says so.
+func (p *Path) unsettled(ctx context.Context, r Request, paid *admitted, c payment.Claim, to call.State, s chain.Settlement, cause error) *Answer {
+	if err := p.payments.Unsettle(ctx, p.DB, c.ID, p.owner, to, s.Why, s.Transaction); err != nil {
+		return p.pending(paid, c.ID, s, errors.Join(cause, err))
+	}
+	switch {
+	case to == call.Unknown:
+		return p.pending(paid, c.ID, s, cause)
+	case s.PayerFault:
+		no := refusal.New(call.SettleRejected, "the token refuses this payment: %s", s.Why).WithCause(payment.Code(s.Why))
+		return p.unpaid(ctx, r, paid, c, no, s)
+	}
+	no := refusal.New(call.Released, "the payment could not be sent; it was not used, send the same one again").
+		WithUntil(p.Now().Add(pendingRetry)).WithCause(s.Err)
+	return p.unpaid(ctx, r, paid, c, no, s)
+}
+
+// unpaid is the answer to a payment that did not pay and, as our own node proves, will not.
+func (p *Path) unpaid(ctx context.Context, r Request, paid *admitted, c payment.Claim, no *refusal.Error, s chain.Settlement) *Answer {
+	d := newDelivery(c.ID, r).end(no.Reason, no.Detail)
+	if _, err := p.Recorder.Refuse(ctx, d); err != nil {
+		p.OnError(err)
+	}
+	a := p.challenged(ctx, r, no, refused(no, p.Now()))
+	a.Call, a.Receipt = c.ID, receipt(paid, false, s, payment.Code(s.Why))
+	return &a
+}
+
+// pending is the answer while nobody knows whether the money moved. It is never a 402: a client signs a second authorization on each.
+func (p *Path) pending(paid *admitted, id call.ID, s chain.Settlement, cause error) *Answer {
+	return &Answer{
+		Call: id, Reason: call.SettlementPending, Party: call.Rail, Charged: ChargedPending, RetryAfter: pendingRetry,
+		Detail:  "the payment was sent and is not proved yet; ask for the call, or send the same payment again, and sign no other",
+		Receipt: receipt(paid, false, s, payment.CodePending),
+		Payment: &Payment{Network: paid.rail.Network.ID, Asset: paid.signed.Asset, Payer: paid.signed.From, Amount: paid.signed.Value,
+			Transaction: s.Transaction},
+		Err: errors.Join(cause, s.Err),
+	}
+}
+
+// receipt is the settlement in x402's words.
+func receipt(paid *admitted, success bool, s chain.Settlement, code payment.Code) *payment.SettleResponse {
+	out := &payment.SettleResponse{Success: success, Network: paid.rail.Network.ID, Payer: paid.signed.From.Hex()}
+	switch {
+	case success:
+		out.Transaction = s.Proof.Transaction.Hex()
+	default:
+		out.ErrorReason = code
+		if s.Transaction != (chain.Settlement{}).Transaction {
+			out.Transaction = s.Transaction.Hex()
+		}
+	}
+	return out
+}
+
+// ends wraps a refusal as the answer that ends a step.
+func (p *Path) ends(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) *Answer {
+	a := p.refuse(ctx, id, r, paid, no)
+	return &a
+}
+
+// takeTrial takes one of today's trial calls.
+func (p *Path) takeTrial(ctx context.Context, r Request) (standing, *refusal.Error) {
+	own, cancel := detached(ctx, writeTime)
+	defer cancel()
+	e := r.Target.Endpoint
+	s, taken, err := takeTrial(own, p.DB, r.Target.Service.ID, e.ID, e.TrialCallsPerDay)
+	if err != nil {
+		return standing{}, refusal.New(call.Internal, "").WithCause(err)
+	}
+	if s.listed && !s.cooling && !taken {
+		day := s.askedAt.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		return standing{}, refusal.New(call.TrialExhausted, "all %d trial calls of today are used", e.TrialCallsPerDay).
+			WithUntil(p.Now().Add(day.Sub(s.askedAt)))
+	}
+	return s, nil
+}
+
+// trialOffered refuses a trial of an endpoint that has none.
+func trialOffered(r Request) *refusal.Error {
+	if no := r.Target.Listed(); no != nil {
+		return no
+	}
+	if r.Target.Endpoint.TrialCallsPerDay == 0 {
+		return refusal.New(call.NotFound, "this endpoint offers no trial calls")
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"market/internal/call"
+	"market/internal/chain"
+	"market/internal/payment"
+	"market/internal/postgres"
+)
+
+// A standing is what the database knew of a service at one instant.
+type standing struct {
+	listed  bool
+	cooling bool
+	rest    time.Duration // of the cooldown, when cooling
+	askedAt time.Time     // when the service may be asked: the instant itself
+}
+
+// One statement writes the proof of the settlement and decides, on one snapshot, whether the service may be asked: between a look and a
+// write of its own another replica could start a cooldown or delist. There is no second look before the service is asked.
+const settledSQL = `
+WITH service AS (
+	SELECT s.state = 'listed' AS listed, coalesce(c.until > market_now(), false) AS cooling,
+	       greatest(coalesce(c.until - market_now(), '0'), '0') AS rest, market_now() AS now
+	  FROM services s LEFT JOIN cooldowns c ON c.service_id = s.id
+	 WHERE s.id = $3
+)
+UPDATE calls
+   SET transaction = $4, log_index = $5, block_number = $6, block_hash = $7,
+       state = CASE WHEN service.listed AND NOT service.cooling THEN 'asked' ELSE 'settled' END,
+       asked_at = CASE WHEN service.listed AND NOT service.cooling THEN service.now END,
+       state_since = service.now, lease_until = service.now + $8::interval
+  FROM service
+ WHERE calls.id = $1 AND calls.owner = $2 AND calls.state = 'settling'
+RETURNING service.listed, service.cooling, service.rest, service.now`
+
+// errTransferTaken is that the transfer which should prove a settlement paid for another call already.
+var errTransferTaken = errors.New("the transfer paid for another call")
+
+// settled is the second commit of a paid call. payment.ErrMoved: the call is not ours to settle any more.
+func settled(ctx context.Context, db postgres.DB, id call.ID, owner, service uuid.UUID, p chain.Proof, lease time.Duration) (standing, error) {
+	var s standing
+	err := db.QueryRow(ctx, settledSQL, id, owner, service, p.Transaction[:], int64(p.LogIndex), int64(p.BlockNumber), p.BlockHash[:], lease). //nolint:gosec // range-checked by chain
+																			Scan(&s.listed, &s.cooling, &s.rest, &s.askedAt)
+	var constraint *pgconn.PgError
+	switch {
+	case errors.As(err, &constraint) && constraint.ConstraintName == "calls_transfer_unique":
+		return standing{}, errTransferTaken
+	case errors.Is(err, pgx.ErrNoRows):
+		return standing{}, payment.ErrMoved
+	case err != nil:
+		return standing{}, fmt.Errorf("settle call %s: %w", id, err)
+	}
+	return s, nil
+}
+
+// One conditional upsert takes a trial call of the day: neither two callers nor two replicas get the last one twice. It takes none where
+// the service would not be asked. The day is UTC.
+const takeTrialSQL = `
+WITH service AS (
+	SELECT s.state = 'listed' AS listed, coalesce(c.until > market_now(), false) AS cooling,
+	       greatest(coalesce(c.until - market_now(), '0'), '0') AS rest, market_now() AS now
+	  FROM services s LEFT JOIN cooldowns c ON c.service_id = s.id
+	 WHERE s.id = $1
+), taken AS (
+	INSERT INTO trial_days (endpoint_id, day, used)
+	SELECT $2, (service.now AT TIME ZONE 'UTC')::date, 1 FROM service WHERE service.listed AND NOT service.cooling AND $3 > 0
+	ON CONFLICT (endpoint_id, day) DO UPDATE SET used = trial_days.used + 1 WHERE trial_days.used < $3
+	RETURNING used
+)
+SELECT service.listed, service.cooling, service.rest, service.now, EXISTS (SELECT 1 FROM taken) FROM service`
+
+// takeTrial takes one of an endpoint's trial calls of today. taken is false where none is left, or where the standing says why not.
+func takeTrial(ctx context.Context, db postgres.DB, service, endpoint uuid.UUID, perDay int) (s standing, taken bool, err error) {
+	err = db.QueryRow(ctx, takeTrialSQL, service, endpoint, perDay).Scan(&s.listed, &s.cooling, &s.rest, &s.askedAt, &taken)
+	if err != nil {
+		return standing{}, false, fmt.Errorf("take trial call of endpoint %s: %w", endpoint, err)
+	}
+	return s, taken, nil
+}

@@ -1,0 +1,91 @@
+package facilitator
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"market/internal/chain"
+)
+
+// Options say within which bounds an Engine works. Only Treasuries has no default.
+type Options struct {
+	// Treasuries are our own addresses. Settle moves money to or from them only.
+	Treasuries []common.Address
+	// GasLimit is what a settlement may use; it is simulated with the same. FiatToken takes about 100 000.
+	GasLimit uint64
+	// FeeCeiling is the most wei that is paid per gas.
+	FeeCeiling *big.Int
+	// ReadySettlements is how many settlements the gas balance has to cover at the present fee for Ready.
+	ReadySettlements int
+	// WaitMax bounds a Settle whose context ends later or never.
+	WaitMax time.Duration
+	// StuckAfter is the age from which a transaction that is not mined makes the engine not ready.
+	StuckAfter time.Duration
+	// LookBack is in how many of the newest blocks the transfer of a used nonce is looked for.
+	LookBack uint64
+	// SweepEvery is the pause between two rounds of Run.
+	SweepEvery time.Duration
+	// ResendAfter is the age from which Run sends an unmined transaction again; younger ones are in the hands of Settle.
+	ResendAfter time.Duration
+	// Report is told what a round of Run could not do. Nil drops it.
+	Report func(error)
+}
+
+const gasLimitMax = 300_000 // above it the asset is not what we think it is
+
+func (o Options) withDefaults() Options {
+	def := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&o.WaitMax, 2*time.Minute)
+	def(&o.StuckAfter, 2*time.Minute)
+	def(&o.SweepEvery, 2*time.Second)
+	def(&o.ResendAfter, 3*time.Second)
+	if o.GasLimit == 0 {
+		o.GasLimit = 250_000
+	}
+	if o.FeeCeiling == nil {
+		o.FeeCeiling = big.NewInt(500e9)
+	}
+	if o.ReadySettlements == 0 {
+		o.ReadySettlements = 20
+	}
+	if o.LookBack == 0 {
+		// An hour of blocks of two seconds: several times the life of any authorization that is accepted.
+		o.LookBack = 1_800
+	}
+	if o.Report == nil {
+		o.Report = func(error) {}
+	}
+	return o
+}
+
+func (o Options) check(gas chain.Key) error {
+	var errs []error
+	if gas.Address() == (common.Address{}) {
+		errs = append(errs, errors.New("no gas key"))
+	}
+	if len(o.Treasuries) == 0 {
+		errs = append(errs, errors.New("no treasury to move money to or from"))
+	}
+	if slices.Contains(o.Treasuries, gas.Address()) {
+		errs = append(errs, fmt.Errorf("the gas key %s is a treasury: a key that pays gas may hold nothing else", gas.Address()))
+	}
+	if o.GasLimit < 21_000 || o.GasLimit > gasLimitMax {
+		errs = append(errs, fmt.Errorf("gas limit is %d, want 21000 to %d", o.GasLimit, gasLimitMax))
+	}
+	if o.FeeCeiling.Sign() <= 0 {
+		errs = append(errs, fmt.Errorf("fee ceiling is %s, want at least 1 wei", o.FeeCeiling))
+	}
+	if o.ReadySettlements < 1 || o.WaitMax < 0 || o.StuckAfter < 0 || o.SweepEvery < 0 || o.ResendAfter < 0 {
+		errs = append(errs, errors.New("a bound is negative"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,108 @@
+package facilitator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"market/internal/chain"
+)
+
+// retryPauses are waited between attempts to read a node that gave no sensible answer. What the asset says is not asked twice.
+var retryPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond}
+
+// prepare simulates an authorization and reads what a transaction needs, both at once.
+func (e *Engine) prepare(ctx context.Context, s chain.Signed) (chain.Tip, error) {
+	var (
+		tip      chain.Tip
+		tipErr   error
+		together sync.WaitGroup
+	)
+	together.Go(func() {
+		tipErr = insist(ctx, func() (err error) {
+			tip, err = e.node.Tip(ctx, e.gas.Address())
+			return err
+		})
+	})
+	err := insist(ctx, func() error {
+		return e.node.Simulate(ctx, e.gas.Address(), e.opts.GasLimit, s)
+	})
+	together.Wait()
+	if err != nil {
+		return chain.Tip{}, fmt.Errorf("simulate settlement of %s: %w", s.Nonce, err)
+	}
+	if tipErr != nil {
+		return chain.Tip{}, fmt.Errorf("read gas account %s: %w", e.gas.Address(), tipErr)
+	}
+	return tip, nil
+}
+
+// insist repeats a read while the node is in trouble.
+func insist(ctx context.Context, read func() error) error {
+	err := read()
+	for _, pause := range retryPauses {
+		var trouble *chain.Trouble
+		if !errors.As(err, &trouble) || !rest(ctx, pause) {
+			break
+		}
+		err = read()
+	}
+	return err
+}
+
+// rest waits; false means that the context ended first.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// An attempt is an authorization with what is known of it already.
+type attempt struct {
+	chain.Signed
+	shown common.Hash // an earlier transaction with it that the chain undid; zero where nothing ever left us
+}
+
+// stopped is the settlement of an attempt that ends before its own transaction. Once shown, an authorization is not released any more:
+// anybody can put it on the chain.
+func (a attempt) stopped(why string, payerFault bool, err error) chain.Settlement {
+	status := chain.StatusReleased
+	switch {
+	case a.shown != common.Hash{} && payerFault:
+		status = chain.StatusRejected
+	case a.shown != common.Hash{}:
+		status = chain.StatusUnknown
+	}
+	return chain.Settlement{Status: status, Transaction: a.shown, Why: why, PayerFault: payerFault, Err: err}
+}
+
+// refuse turns what stopped an attempt into its settlement.
+func (e *Engine) refuse(ctx context.Context, a attempt, err error) chain.Settlement {
+	var revert *chain.Revert
+	if !errors.As(err, &revert) {
+		return a.stopped(whyTrouble, false, err)
+	}
+	if revert.Kind == chain.RevertNonceUsed {
+		return e.resolveUsed(ctx, a, err)
+	}
+	return a.stopped(revert.Code(), e.payerFault(ctx, a.Signed, revert), err)
+}
+
+// payerFault asks the asset who of the two is on its blocklist, and takes the revert's word for everything else. The payer is not
+// blamed where that cannot be read.
+func (e *Engine) payerFault(ctx context.Context, s chain.Signed, r *chain.Revert) bool {
+	if r.Kind != chain.RevertBlocked {
+		return r.PayerFault()
+	}
+	blocked, known, err := e.node.Blocked(ctx, s.Asset, s.From)
+	return err == nil && (blocked || !known)
+}

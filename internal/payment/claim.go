@@ -1,0 +1,160 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/call"
+	"market/internal/chain"
+	"market/internal/money"
+	"market/internal/postgres"
+)
+
+// An Identity is what makes a payment this payment and no other: whoever shows the same one shows the same money.
+type Identity struct {
+	Network string // CAIP-2
+	Asset   common.Address
+	Payer   common.Address
+	Nonce   common.Hash
+}
+
+// A Fingerprint is the SHA-256 of the request that a payment was first sent with.
+type Fingerprint [32]byte
+
+// A Claim takes a payment for one call, before its authorization is shown to anybody.
+type Claim struct {
+	ID            call.ID
+	Network       string
+	Signed        chain.Signed
+	Service       uuid.UUID
+	Endpoint      uuid.UUID
+	PriceRevision int64
+	FeeBPS        int
+	Fingerprint   Fingerprint
+	Method        string
+	Path          string // escaped, without the query, which may hold what is not ours to keep
+	Source        netip.Addr
+	Origin        call.Origin
+	Owner         uuid.UUID     // the process that walks the call
+	Lease         time.Duration // for which nobody else touches it
+}
+
+// Identity returns the identity of the claimed payment.
+func (c Claim) Identity() Identity {
+	return Identity{Network: c.Network, Asset: c.Signed.Asset, Payer: c.Signed.From, Nonce: c.Signed.Nonce}
+}
+
+// A Call is what is known of a claimed payment.
+type Call struct {
+	ID          call.ID
+	State       call.State
+	Fingerprint Fingerprint
+	LeaseLeft   time.Duration // zero or less: it has run out
+	Network     string
+	Asset       common.Address
+	Payer       common.Address
+	Amount      money.Amount
+	Transaction common.Hash // that proves it, else the one that was sent, else zero
+}
+
+// ErrUnclaimed is that a payment was never claimed here.
+var ErrUnclaimed = errors.New("payment not claimed")
+
+// ErrMoved is that a call was not in the state that a write expected: somebody else moved it.
+var ErrMoved = errors.New("call moved meanwhile")
+
+// Store keeps claims and the states of their calls. Every method takes the caller's db.
+type Store struct{}
+
+// The unique identity decides between replicas: whoever inserts the row, or takes a released one back, goes on; everybody else gets no
+// row. A released payment never left us, so the same request may use it again, under the id that it has.
+const claimSQL = `
+INSERT INTO calls (id, network, asset, payer, nonce, amount, treasury, valid_after, valid_before, signature, service_id, endpoint_id,
+	price_revision, fee_bps, fingerprint, method, path, source, origin, state, owner, lease_until)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'settling', $20, market_now() + $21::interval)
+ON CONFLICT ON CONSTRAINT calls_payment_unique DO UPDATE
+   SET state = 'settling', state_since = market_now(), owner = excluded.owner, lease_until = excluded.lease_until,
+       source = excluded.source, origin = excluded.origin, why = ''
+ WHERE calls.state = 'released' AND calls.fingerprint = excluded.fingerprint
+RETURNING id`
+
+// Claim writes that a payment belongs to this call and returns the call's id. claimed is false where it belongs to one already; Find
+// tells which.
+func (Store) Claim(ctx context.Context, db postgres.DB, c Claim) (id call.ID, claimed bool, err error) {
+	s := c.Signed
+	err = db.QueryRow(ctx, claimSQL, c.ID, c.Network, s.Asset[:], s.From[:], s.Nonce[:], s.Value, s.To[:],
+		int64(s.ValidAfter), int64(s.ValidBefore), s.Signature[:], //nolint:gosec // Verify bounds both
+		c.Service, c.Endpoint, c.PriceRevision, c.FeeBPS, c.Fingerprint[:], c.Method, c.Path, c.Source, c.Origin, c.Owner, c.Lease).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return call.ID{}, false, nil
+	}
+	if err != nil {
+		return call.ID{}, false, fmt.Errorf("claim payment for call %s: %w", c.ID, err)
+	}
+	return id, true, nil
+}
+
+const findCallSQL = `
+SELECT id, state, fingerprint, lease_until - market_now(), amount, coalesce(transaction, sent_transaction)
+  FROM calls WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4`
+
+// Find returns the call that a payment belongs to, or ErrUnclaimed.
+func (Store) Find(ctx context.Context, db postgres.DB, i Identity) (Call, error) {
+	c := Call{Network: i.Network, Asset: i.Asset, Payer: i.Payer}
+	var fingerprint, transaction []byte
+	err := db.QueryRow(ctx, findCallSQL, i.Network, i.Asset[:], i.Payer[:], i.Nonce[:]).
+		Scan(&c.ID, &c.State, &fingerprint, &c.LeaseLeft, &c.Amount, &transaction)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Call{}, ErrUnclaimed
+	}
+	if err != nil {
+		return Call{}, fmt.Errorf("find call of payment %x: %w", i.Nonce, err)
+	}
+	copy(c.Fingerprint[:], fingerprint)
+	c.Transaction = common.BytesToHash(transaction)
+	return c, nil
+}
+
+// The state that is expected stands in the statement, so of two writers one wins.
+const unsettleSQL = `
+UPDATE calls SET state = $3, state_since = market_now(), why = $4, sent_transaction = $5
+ WHERE id = $1 AND owner = $2 AND state = 'settling'`
+
+// Unsettle records that a settlement did not come to a proof: to is released, unknown or rejected. sent is the transaction that carries
+// the authorization; zero where none was sent.
+func (Store) Unsettle(ctx context.Context, db postgres.DB, id call.ID, owner uuid.UUID, to call.State, why string, sent common.Hash) error {
+	if !call.CanMove(call.Settling, to) {
+		return fmt.Errorf("move call %s from settling to %s: not in the table", id, to)
+	}
+	var transaction []byte
+	if sent != (common.Hash{}) {
+		transaction = sent[:]
+	}
+	tag, err := db.Exec(ctx, unsettleSQL, id, owner, to, why, transaction)
+	if err != nil {
+		return fmt.Errorf("move call %s to %s: %w", id, to, err)
+	}
+	if tag.RowsAffected() == 0 {
+		return fmt.Errorf("move call %s to %s: %w", id, to, ErrMoved)
+	}
+	return nil
+}
+
+const knownSQL = `
+SELECT EXISTS (SELECT 1 FROM calls WHERE payer = $1 AND created_at > market_now() - interval '7 days' AND transaction IS NOT NULL)`
+
+// Known says whether a payer has a settled payment here within 7 days. Who has not is a stranger, whose means are checked before a claim.
+func (Store) Known(ctx context.Context, db postgres.DB, payer common.Address) (bool, error) {
+	var known bool
+	if err := db.QueryRow(ctx, knownSQL, payer[:]).Scan(&known); err != nil {
+		return false, fmt.Errorf("look up payer %s: %w", payer, err)
+	}
+	return known, nil
+}

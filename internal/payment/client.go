@@ -1,0 +1,99 @@
+package payment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"market/internal/chain"
+)
+
+// Required is a challenge as a client reads it.
+type Required struct {
+	Error       string
+	Resource    json.RawMessage // to be echoed; nil where there is none
+	URL         string
+	Description string
+	Accepts     []Accepted // the entries that this package can read, in the server's order
+	Unreadable  int        // how many others there are: other chains, schemes with members of their own
+}
+
+// DecodeChallenge reads PAYMENT-REQUIRED for a client. It does not mind members and entries that it does not know.
+func DecodeChallenge(header string) (Required, error) {
+	root, err := decodeServerHeader(header)
+	if err != nil {
+		return Required{}, fmt.Errorf("decode %s: %w", HeaderRequired, err)
+	}
+	if checkVersion(object{"", root}) != nil {
+		return Required{}, fmt.Errorf("decode %s: not x402 version 2", HeaderRequired)
+	}
+	r := Required{Error: root.members["error"].text}
+	if resource := root.members["resource"]; resource.kind == kindObject {
+		r.Resource = resource.raw
+		r.URL, r.Description = resource.members["url"].text, resource.members["description"].text
+	}
+	accepts := root.members["accepts"]
+	if accepts.kind != kindArray {
+		return Required{}, fmt.Errorf("decode %s: accepts is not an array", HeaderRequired)
+	}
+	for _, item := range accepts.items {
+		a, err := readAccepted(object{"", item})
+		if err != nil {
+			r.Unreadable++
+			continue
+		}
+		r.Accepts = append(r.Accepts, a)
+	}
+	return r, nil
+}
+
+type payload struct {
+	X402Version int              `json:"x402Version"`
+	Payload     signedTransfer   `json:"payload"`
+	Resource    *json.RawMessage `json:"resource,omitempty"`
+	Accepted    json.RawMessage  `json:"accepted"`
+}
+
+type signedTransfer struct {
+	Signature     string        `json:"signature"`
+	Authorization authorization `json:"authorization"`
+}
+
+type authorization struct {
+	From        string `json:"from"`
+	To          string `json:"to"`
+	Value       string `json:"value"`
+	ValidAfter  string `json:"validAfter"`
+	ValidBefore string `json:"validBefore"`
+	Nonce       string `json:"nonce"`
+}
+
+// EncodePayload returns the value of PAYMENT-SIGNATURE for an entry of a challenge, echoed byte for byte, and the authorization that pays it.
+// Resource is the challenge's, nil for none.
+func EncodePayload(accepted Accepted, resource json.RawMessage, s chain.Signed) (string, error) {
+	if len(accepted.Raw) == 0 {
+		return "", errors.New("encode payment: the entry was not read from a challenge")
+	}
+	p := payload{
+		X402Version: 2,
+		Accepted:    accepted.Raw,
+		Payload: signedTransfer{
+			Signature: hexutil.Encode(s.Signature[:]),
+			Authorization: authorization{
+				From: s.From.Hex(), To: s.To.Hex(), Value: s.Value.String(), Nonce: s.Nonce.Hex(),
+				ValidAfter: strconv.FormatUint(s.ValidAfter, 10), ValidBefore: strconv.FormatUint(s.ValidBefore, 10),
+			},
+		},
+	}
+	if len(resource) > 0 {
+		p.Resource = &resource
+	}
+	text := encodeBase64(encodeJSON(p))
+	if len(text) > headerBytesReadMax {
+		return "", fmt.Errorf("encode payment: longer than %d bytes", headerBytesReadMax)
+	}
+	return text, nil
+}

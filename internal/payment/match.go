@@ -1,0 +1,107 @@
+package payment
+
+// Match finds the offer that a payment answers: the first that equals what the payment says it accepted. Offers of older prices that are still
+// acceptable are passed along with the current ones. The error is a refusal for payment_mismatch that names the first difference from the
+// nearest offer. ResourceURL is ours for the endpoint that was called.
+func Match(p Payload, offers []Offer, resourceURL string) (Offer, error) {
+	if p.ResourceURL != "" && !sameResource(p.ResourceURL, resourceURL) {
+		return Offer{}, mismatch(CodeRequirements, "resource.url names another resource than the one that was called.")
+	}
+	var nearest difference
+	var at Offer
+	for _, o := range offers {
+		d := compare(p.Accepted, o)
+		if d == same {
+			return o, nil
+		}
+		if d > nearest {
+			nearest, at = d, o
+		}
+	}
+	return Offer{}, nearest.refusal(at)
+}
+
+// A difference is the first member in which an entry is not our offer; later ones are nearer to it.
+type difference int
+
+const (
+	_ difference = iota // no offer was compared
+	differentScheme
+	differentNetwork
+	differentAsset
+	differentPayTo
+	differentAmount
+	differentTimeout
+	missingName
+	differentName
+	missingVersion
+	differentVersion
+	differentFlow
+	same
+)
+
+func compare(a Accepted, o Offer) difference {
+	switch {
+	case a.Scheme != scheme:
+		return differentScheme
+	case a.Network != o.Network:
+		return differentNetwork
+	case a.Asset != o.Asset.Address:
+		return differentAsset
+	case a.PayTo != o.PayTo:
+		return differentPayTo
+	case a.Amount.Cmp(o.Amount) != 0:
+		return differentAmount
+	case a.MaxTimeoutSeconds != int64(o.MaxTimeoutSeconds):
+		return differentTimeout
+	}
+	return compareExtra(a, extraOf(o))
+}
+
+// compareExtra asks for every member of ours; what else the client put there is its own.
+func compareExtra(a Accepted, ours extra) difference {
+	if name, ok := a.Extra("name"); !ok {
+		return missingName
+	} else if name != ours.Name {
+		return differentName
+	}
+	if version, ok := a.Extra("version"); !ok {
+		return missingVersion
+	} else if version != ours.Version {
+		return differentVersion
+	}
+	if flow, ok := a.Extra("paymentFlow"); !ok || flow != ours.PaymentFlow {
+		return differentFlow
+	}
+	return same
+}
+
+// refusal says what our offer has there. What the client sent is not repeated.
+func (d difference) refusal(o Offer) error {
+	switch d {
+	case differentScheme:
+		return mismatch(CodeScheme, "accepted.scheme must be %q.", scheme)
+	case differentNetwork:
+		return mismatch(CodeNetwork, "accepted.network is none that this endpoint can be paid on.")
+	case differentAsset:
+		return mismatch(CodeRequirements, "accepted.asset must be %s on %s.", o.Asset.Address, o.Network)
+	case differentPayTo:
+		return mismatch(CodeRequirements, "accepted.payTo must be %s.", o.PayTo)
+	case differentAmount:
+		return mismatch(CodeRequirements, "accepted.amount is not a price of this endpoint; its price now is in PAYMENT-REQUIRED.")
+	case differentTimeout:
+		return mismatch(CodeRequirements, "accepted.maxTimeoutSeconds must be %d.", o.MaxTimeoutSeconds)
+	case missingName:
+		return mismatch(CodeDomainMissing, "accepted.extra.name is missing; it must be %q.", o.Asset.EIP712Name)
+	case differentName:
+		return mismatch(CodeDomainName, "accepted.extra.name must be %q: that is the token's own EIP-712 name on %s.", o.Asset.EIP712Name, o.Network)
+	case missingVersion:
+		return mismatch(CodeDomainMissing, "accepted.extra.version is missing; it must be %q.", o.Asset.EIP712Version)
+	case differentVersion:
+		return mismatch(CodeDomainVersion, "accepted.extra.version must be %q: that is the token's own EIP-712 version on %s.", o.Asset.EIP712Version, o.Network)
+	case differentFlow:
+		return mismatch(CodeRequirements, "accepted.extra.paymentFlow must be %q: the payment is settled before the work.", paymentFlow)
+	case same:
+	}
+	return mismatch(CodeRequirements, "This endpoint has no offer that a payment could answer.")
+}

@@ -1,0 +1,84 @@
+// Package readiness answers whether we may take money on a network: can we settle there, and can we give it back. One direct check a
+// network, kept for a few seconds; a check that fails, or that does not come back, is a no.
+package readiness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// ErrUnknown is that nobody checks a network.
+var ErrUnknown = errors.New("network is not checked")
+
+// A Check tells why a network is not ready; nil when it is.
+type Check func(ctx context.Context) error
+
+// Checker keeps the verdict of one check a network.
+type Checker struct {
+	checks map[string]Check
+	age    time.Duration
+	limit  time.Duration
+	now    func() time.Time
+
+	flight singleflight.Group
+	mu     sync.Mutex
+	last   map[string]verdict
+}
+
+type verdict struct {
+	at  time.Time
+	err error
+}
+
+// New returns a checker whose verdicts are good for age; a check that takes longer than limit has failed.
+func New(checks map[string]Check, age, limit time.Duration, now func() time.Time) *Checker {
+	return &Checker{checks: checks, age: age, limit: limit, now: now, last: map[string]verdict{}}
+}
+
+// Ready returns why a network is not ready, from a verdict that is at most age old. Callers share one check; one that leaves does not
+// end it.
+func (c *Checker) Ready(ctx context.Context, network string) error {
+	check, known := c.checks[network]
+	if !known {
+		return fmt.Errorf("%w: %s", ErrUnknown, network)
+	}
+	if v, fresh := c.verdict(network); fresh {
+		return v.err
+	}
+	done := c.flight.DoChan(network, func() (any, error) {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit)
+		defer cancel()
+		err := check(limited)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.last[network] = verdict{at: c.now(), err: err}
+		return nil, err
+	})
+	select {
+	case r := <-done:
+		return r.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Checker) verdict(network string) (verdict, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, seen := c.last[network]
+	return v, seen && c.now().Sub(v.at) < c.age
+}
+
+// All returns every network's reason for not being ready; nil for those that are.
+func (c *Checker) All(ctx context.Context) map[string]error {
+	all := make(map[string]error, len(c.checks))
+	for network := range c.checks {
+		all[network] = c.Ready(ctx, network)
+	}
+	return all
+}

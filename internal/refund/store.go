@@ -1,0 +1,139 @@
+package refund
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/call"
+	"market/internal/chain"
+	"market/internal/money"
+	"market/internal/postgres"
+)
+
+// A State is where a refund stands.
+type State string
+
+const (
+	StateOwed      State = "owed"
+	StateSent      State = "sent"
+	StateConfirmed State = "confirmed"
+	StateParked    State = "parked"
+)
+
+// A Refund is one row.
+type Refund struct {
+	Owed
+	State       State
+	Attempts    int
+	Why         string // of the last attempt, for people
+	Transaction common.Hash
+	ConfirmedAt time.Time
+}
+
+// Store keeps refunds. Every method takes the caller's db.
+type Store struct{}
+
+// lease is how long a refund that was handed to a job is left alone by the one that hands them out.
+const lease = 30 * time.Second
+
+// One refund a call: a second one of the same call is the same row, and changes nothing.
+const oweSQL = `
+INSERT INTO refunds (call_id, network, asset, payer, amount, authorizer, nonce, payment_nonce, payment_transaction, next_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, market_now() + $10::interval)
+ON CONFLICT (call_id) DO NOTHING`
+
+// Owe writes that a refund is owed. The caller enqueues its job (Args) in the same transaction.
+func (Store) Owe(ctx context.Context, db postgres.DB, o Owed) error {
+	p := o.Payment
+	_, err := db.Exec(ctx, oweSQL, p.Call, p.Network, p.Asset[:], p.Payer[:], p.Amount, p.Treasury[:], o.Nonce[:],
+		p.Nonce[:], p.Transaction[:], lease)
+	if err != nil {
+		return fmt.Errorf("owe refund of call %s: %w", p.Call, err)
+	}
+	return nil
+}
+
+const findSQL = `
+SELECT network, asset, payer, amount, authorizer, nonce, payment_nonce, payment_transaction, state, attempts, why, transaction, confirmed_at
+  FROM refunds WHERE call_id = $1`
+
+// ErrNone is that a call owes no refund.
+var ErrNone = errors.New("no refund")
+
+// Find returns the refund of a call, or ErrNone. The chain id is not kept with the row: the worker knows its networks.
+func (Store) Find(ctx context.Context, db postgres.DB, id call.ID) (Refund, error) {
+	var (
+		r                                                       Refund
+		asset, payer, treasury, nonce, paymentNonce, payment, t []byte
+		confirmed                                               *time.Time
+		amount                                                  money.Amount
+	)
+	err := db.QueryRow(ctx, findSQL, id).Scan(&r.Payment.Network, &asset, &payer, &amount, &treasury, &nonce, &paymentNonce, &payment,
+		&r.State, &r.Attempts, &r.Why, &t, &confirmed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Refund{}, ErrNone
+	}
+	if err != nil {
+		return Refund{}, fmt.Errorf("find refund of call %s: %w", id, err)
+	}
+	r.Payment.Call, r.Payment.Amount = id, amount
+	r.Payment.Asset, r.Payment.Payer, r.Payment.Treasury =
+		common.BytesToAddress(asset), common.BytesToAddress(payer), common.BytesToAddress(treasury)
+	r.Payment.Nonce, r.Payment.Transaction = common.BytesToHash(paymentNonce), common.BytesToHash(payment)
+	r.Nonce, r.Transaction = common.BytesToHash(nonce), common.BytesToHash(t)
+	if confirmed != nil {
+		r.ConfirmedAt = *confirmed
+	}
+	return r, nil
+}
+
+// Replicas race for what is due: who moves next_at hands the refund out, and nobody else does before the lease has run out.
+const takeDueSQL = `
+UPDATE refunds SET next_at = market_now() + $2::interval
+ WHERE call_id IN (
+	SELECT call_id FROM refunds WHERE state <> 'confirmed' AND next_at <= market_now()
+	 ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+RETURNING call_id`
+
+// TakeDue returns refunds that are due, at most limit of them, and leases them to the caller.
+func (Store) TakeDue(ctx context.Context, db postgres.DB, limit int) ([]call.ID, error) {
+	rows, err := db.Query(ctx, takeDueSQL, limit, lease)
+	if err != nil {
+		return nil, fmt.Errorf("take due refunds: %w", err)
+	}
+	due, err := pgx.CollectRows(rows, pgx.RowTo[call.ID])
+	if err != nil {
+		return nil, fmt.Errorf("take due refunds: %w", err)
+	}
+	return due, nil
+}
+
+const deferSQL = `
+UPDATE refunds SET state = $2, next_at = market_now() + $3::interval, attempts = attempts + $4, why = $5
+ WHERE call_id = $1 AND state <> 'confirmed'`
+
+// later puts a refund off, with the state it is in from now on and a word why. attempts counts only what went wrong.
+func (Store) later(ctx context.Context, db postgres.DB, id call.ID, state State, wait time.Duration, attempts int, why string) error {
+	if _, err := db.Exec(ctx, deferSQL, id, state, wait, attempts, why); err != nil {
+		return fmt.Errorf("put off refund of call %s: %w", id, err)
+	}
+	return nil
+}
+
+const confirmSQL = `
+UPDATE refunds
+   SET state = 'confirmed', transaction = $2, log_index = $3, block_number = $4, confirmed_at = market_now(), why = ''
+ WHERE call_id = $1 AND state <> 'confirmed'`
+
+func (Store) confirm(ctx context.Context, db postgres.DB, id call.ID, p chain.Proof) error {
+	_, err := db.Exec(ctx, confirmSQL, id, p.Transaction[:], int64(p.LogIndex), int64(p.BlockNumber)) //nolint:gosec // range-checked by chain
+	if err != nil {
+		return fmt.Errorf("confirm refund of call %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package refund
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"market/internal/call"
+	"market/internal/chain"
+)
+
+const (
+	// validFor is how long a signed refund may be sent; after it has lapsed another may be signed.
+	validFor = 10 * 60 // seconds
+	// validMargin is the life that a signature must have left to be sent once more.
+	validMargin = 60 // seconds
+
+	blockWait  = time.Second // until looking again for depth
+	parkedWait = time.Minute
+	retryMin   = time.Second
+	retryMax   = time.Minute
+	sendTime   = 20 * time.Second
+)
+
+// Node reads what the worker has to know of one network.
+type Node interface {
+	FreshHead(ctx context.Context) (chain.Head, error)
+	Locate(ctx context.Context, want chain.Expect, transaction common.Hash) (proof chain.Proof, depth int, found bool, err error)
+	FindSettlement(ctx context.Context, want chain.Expect, fromBlock uint64) (chain.Proof, bool, error)
+	AuthorizationUsed(ctx context.Context, asset, authorizer common.Address, nonce common.Hash) (bool, error)
+	LapsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, validBefore uint64, depth int) (bool, error)
+}
+
+// Sender puts an authorization on the chain: a facilitator.
+type Sender interface {
+	Settle(ctx context.Context, s chain.Signed) chain.Settlement
+}
+
+// A Rail is what pays refunds on one network.
+type Rail struct {
+	Network  chain.Network
+	Node     Node
+	Sender   Sender
+	Treasury chain.Key
+}
+
+// Args names the refund that a job works on.
+type Args struct {
+	Call call.ID `json:"call"`
+}
+
+// Kind is the job's name in the queue.
+func (Args) Kind() string { return "refund" }
+
+// InsertOpts keeps one live job a refund, and no retry by the queue: when a refund is tried again is next_at of its row.
+func (Args) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
+	}}}
+}
+
+// Worker takes one refund one step further: waits for the payment to be final, signs, sends, confirms. Each step reads the chain first,
+// so running it twice, or on two replicas at once, changes nothing.
+type Worker struct {
+	river.WorkerDefaults[Args]
+	db    *pgxpool.Pool
+	store Store
+	rails map[string]Rail // by CAIP-2 id
+}
+
+// NewWorker returns a worker for these networks.
+func NewWorker(db *pgxpool.Pool, rails map[string]Rail) *Worker { return &Worker{db: db, rails: rails} }
+
+// Timeout covers one send and the reads around it.
+func (*Worker) Timeout(*river.Job[Args]) time.Duration { return sendTime + 40*time.Second }
+
+// Work takes the refund of the job one step further. An error is for the log; the next attempt is on the row already.
+func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
+	id := job.Args.Call
+	r, err := w.store.Find(ctx, w.db, id)
+	if errors.Is(err, ErrNone) || (err == nil && r.State == StateConfirmed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	next, err := w.step(ctx, r)
+	if err != nil {
+		// The row is put off on a context of its own: the job's may be what ended the step.
+		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		return errors.Join(err, w.store.later(own, w.db, id, r.State, retryAfter(r.Attempts), 1, "the chain could not be read or written"))
+	}
+	if next.proof != nil {
+		return w.store.confirm(ctx, w.db, id, *next.proof)
+	}
+	return w.store.later(ctx, w.db, id, next.state, next.wait, 0, next.why)
+}
+
+// retryAfter doubles from retryMin to retryMax over the attempts that went wrong.
+func retryAfter(attempts int) time.Duration {
+	if attempts > 6 {
+		return retryMax
+	}
+	return min(retryMax, retryMin<<attempts)
+}
+
+// A verdict is what one step found: a proof, or the state to wait in and how long.
+type verdict struct {
+	proof *chain.Proof
+	state State
+	wait  time.Duration
+	why   string
+}
+
+func (w *Worker) step(ctx context.Context, r Refund) (verdict, error) {
+	rail, known := w.rails[r.Payment.Network]
+	if !known || rail.Treasury.Address() != r.Payment.Treasury {
+		return verdict{state: StateParked, wait: parkedWait, why: "this program does not hold the key that received the payment"}, nil
+	}
+	payment, depth, found, err := rail.Node.Locate(ctx, r.expectPayment(), r.Payment.Transaction)
+	if err != nil {
+		return verdict{}, fmt.Errorf("locate payment of refund %s: %w", r.Payment.Call, err)
+	}
+	if !found || depth < rail.Network.Confirmations {
+		return verdict{state: r.State, wait: blockWait, why: "waiting for the payment to be final"}, nil
+	}
+	used, err := rail.Node.AuthorizationUsed(ctx, r.Payment.Asset, r.Payment.Treasury, r.Nonce)
+	if err != nil {
+		return verdict{}, fmt.Errorf("read authorization of refund %s: %w", r.Payment.Call, err)
+	}
+	if used {
+		return w.confirmable(ctx, rail, r, payment.BlockNumber)
+	}
+	return w.send(ctx, rail, r)
+}
+
+// confirmable looks for the log of a refund whose nonce is used.
+func (w *Worker) confirmable(ctx context.Context, rail Rail, r Refund, fromBlock uint64) (verdict, error) {
+	proof, found, err := rail.Node.FindSettlement(ctx, r.expectRefund(), fromBlock)
+	if err != nil {
+		return verdict{}, fmt.Errorf("find transfer of refund %s: %w", r.Payment.Call, err)
+	}
+	if !found {
+		return verdict{state: StateParked, wait: parkedWait, why: "its nonce is used, and not by this refund"}, nil
+	}
+	proof, depth, found, err := rail.Node.Locate(ctx, r.expectRefund(), proof.Transaction)
+	if err != nil {
+		return verdict{}, fmt.Errorf("locate transfer of refund %s: %w", r.Payment.Call, err)
+	}
+	if !found || depth < rail.Network.Confirmations {
+		return verdict{state: StateSent, wait: blockWait, why: "waiting for the refund to be final"}, nil
+	}
+	return verdict{proof: &proof}, nil
+}
+
+// send shows a signed authorization to the chain: the one that is still valid, or a new one once all before it have lapsed.
+func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error) {
+	signed, waiting, err := w.authorize(ctx, rail, r)
+	if err != nil {
+		return verdict{}, err
+	}
+	if waiting {
+		return verdict{state: r.State, wait: blockWait, why: "waiting for an earlier signature to lapse"}, nil
+	}
+	sending, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	s := rail.Sender.Settle(sending, signed)
+	switch s.Status {
+	case chain.StatusSettled, chain.StatusUnknown:
+		return verdict{state: StateSent, wait: blockWait, why: "waiting for the refund to be final"}, nil
+	case chain.StatusReleased, chain.StatusRejected:
+		if s.PayerFault { // here the payer is our own treasury
+			return verdict{state: StateParked, wait: parkedWait, why: "the token refused it: " + s.Why}, nil
+		}
+		return verdict{}, fmt.Errorf("send refund %s: %s: %w", r.Payment.Call, s.Why, s.Err)
+	}
+	return verdict{}, fmt.Errorf("send refund %s: settlement without a status", r.Payment.Call)
+}
+
+// authorize returns the authorization to show. waiting means that an earlier one neither lives nor is proved lapsed.
+func (w *Worker) authorize(ctx context.Context, rail Rail, r Refund) (signed chain.Signed, waiting bool, err error) {
+	head, err := rail.Node.FreshHead(ctx)
+	if err != nil {
+		return chain.Signed{}, false, fmt.Errorf("read head for refund %s: %w", r.Payment.Call, err)
+	}
+	before, err := w.store.signatures(ctx, w.db, r.Payment.Call)
+	if err != nil {
+		return chain.Signed{}, false, err
+	}
+	if len(before) > 0 {
+		last := before[0]
+		if last.validBefore >= head.Time+validMargin {
+			return chain.Signed{Asset: r.Payment.Asset, Authorization: r.authorization(last.validBefore), Signature: last.bytes}, false, nil
+		}
+		lapsed, err := rail.Node.LapsedAt(ctx, r.Payment.Asset, r.Payment.Treasury, r.Nonce, last.validBefore, rail.Network.Confirmations)
+		if err != nil {
+			return chain.Signed{}, false, fmt.Errorf("prove lapse for refund %s: %w", r.Payment.Call, err)
+		}
+		if !lapsed {
+			return chain.Signed{}, true, nil
+		}
+	}
+	return w.sign(ctx, rail, r, head.Time+validFor)
+}
+
+func (w *Worker) sign(ctx context.Context, rail Rail, r Refund, validBefore uint64) (signed chain.Signed, waiting bool, err error) {
+	asset, known := rail.Network.Asset(r.Payment.Asset)
+	if !known {
+		return chain.Signed{}, false, fmt.Errorf("sign refund %s: asset %s is not configured any more", r.Payment.Call, r.Payment.Asset)
+	}
+	a := r.authorization(validBefore)
+	raw, err := rail.Treasury.SignAuthorization(chain.NewDomain(asset, rail.Network.ChainID), a)
+	if err != nil {
+		return chain.Signed{}, false, fmt.Errorf("sign refund %s: %w", r.Payment.Call, err)
+	}
+	err = pgx.BeginFunc(ctx, w.db, func(tx pgx.Tx) error {
+		return w.store.addSignature(ctx, tx, r.Payment.Call, signature{validBefore, raw})
+	})
+	return chain.Signed{Asset: r.Payment.Asset, Authorization: a, Signature: raw}, false, err
+}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/labstack/echo/v4"
+
+	"market/internal/call"
+	"market/internal/delivery"
+	"market/internal/money"
+	"market/internal/payment"
+)
+
+// Headers of our own that every answer to a call carries.
+const (
+	headerCall    = "Market-Call"
+	headerOutcome = "Market-Outcome"
+)
+
+// outcomePending stands in Market-Outcome until the call is final.
+const outcomePending = "pending"
+
+// writeAnswer writes what the paid or the trial path answered.
+func (s *Server) writeAnswer(c echo.Context, a delivery.Answer) error {
+	log := logOf(c)
+	log.call, log.outcome, log.reason, log.err = a.Call, a.Outcome, a.Reason, a.Err
+	if a.Payment != nil {
+		log.payer = a.Payment.Payer.Hex()
+	}
+	h := c.Response().Header()
+	if a.Call != (call.ID{}) {
+		h.Set(headerCall, a.Call.String())
+	}
+	h.Set(headerOutcome, outcomePending)
+	if a.Outcome != "" {
+		h.Set(headerOutcome, string(a.Outcome))
+	}
+	if a.Receipt != nil {
+		h.Set(payment.HeaderResponse, payment.EncodeResponse(*a.Receipt))
+	}
+	if a.RetryAfter > 0 {
+		setRetryAfter(h, a.RetryAfter)
+	}
+	if a.Served() {
+		return writeServed(c, a)
+	}
+	return s.writeProblem(c, a)
+}
+
+// writeServed passes the service's answer on, byte for byte.
+func writeServed(c echo.Context, a delivery.Answer) error {
+	h := c.Response().Header()
+	for name, values := range a.Header {
+		h[name] = values
+	}
+	h.Set("Cache-Control", "private, no-store")
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	c.Response().WriteHeader(a.Status)
+	if c.Request().Method == http.MethodHead {
+		return nil
+	}
+	_, err := c.Response().Write(a.Body)
+	return err
+}
+
+func (s *Server) writeProblem(c echo.Context, a delivery.Answer) error {
+	p := newProblem(a.Reason, statusOf[a.Reason])
+	if a.Reason == call.RejectedByService && a.Status != 0 {
+		p.Status = a.Status
+	}
+	p.Detail, p.Party, p.Fields, p.ServiceStatus = a.Detail, a.Party, a.Fields, a.Status
+	p.Charged = chargedJSON(a.Charged)
+	p.Call = s.link(a.Call)
+	p.Payment, p.Refund = s.paid(a.Payment), s.refund(a.Refund)
+	p.ServiceAnswer = serviceAnswer(a.ServiceAnswer)
+	if a.Challenge == nil {
+		return s.writeJSON(c, p.Status, typeProblem, p)
+	}
+	c.Response().Header().Set(payment.HeaderRequired, a.Challenge.Header(a.Code))
+	if p.Status != http.StatusPaymentRequired {
+		return s.writeJSON(c, p.Status, typeProblem, p)
+	}
+	return s.writeJSON(c, p.Status, typeJSON, challengeBody{Body: a.Challenge.Body(a.Code), problem: p})
+}
+
+// writeChallenge is the 402 that an unpaid request gets.
+func (s *Server) writeChallenge(c echo.Context, challenge payment.Challenge) error {
+	logOf(c).reason = call.PaymentRequired
+	c.Response().Header().Set(payment.HeaderRequired, challenge.Header(payment.Unpaid))
+	p := newProblem(call.PaymentRequired, http.StatusPaymentRequired)
+	p.Detail = "this call costs money; PAYMENT-REQUIRED says how much and how to pay (x402)"
+	return s.writeJSON(c, p.Status, typeJSON, challengeBody{Body: challenge.Body(payment.Unpaid), problem: p})
+}
+
+func chargedJSON(c delivery.Charged) any {
+	switch c {
+	case delivery.ChargedNo:
+		return false
+	case delivery.ChargedYes:
+		return true
+	case delivery.ChargedPending:
+		return outcomePending
+	}
+	return outcomePending
+}
+
+func (s *Server) link(id call.ID) *callLink {
+	if id == (call.ID{}) {
+		return nil
+	}
+	return &callLink{ID: id, URL: s.publicURL + "/api/v1/calls/" + id.String()}
+}
+
+func (s *Server) paid(p *delivery.Payment) *paidJSON {
+	if p == nil {
+		return nil
+	}
+	return &paidJSON{Money: s.money(p.Network, p.Asset, p.Amount), Payer: p.Payer.Hex(), Transaction: hashJSON(p.Transaction)}
+}
+
+func (s *Server) refund(r *delivery.Refund) *refundJSON {
+	if r == nil {
+		return nil
+	}
+	return &refundJSON{Money: s.money(r.Network, r.Asset, r.Amount), State: string(r.State), To: r.To.Hex(),
+		Transaction: hashJSON(r.Transaction), Why: r.Why}
+}
+
+// money shows an amount. An asset that is no longer configured has no decimals that we know, so its dollars stay empty.
+func (s *Server) money(network string, asset common.Address, amount money.Amount) money.Money {
+	m := money.Money{Amount: amount, Asset: asset.Hex(), Network: network}
+	for _, n := range s.networks {
+		if a, ok := n.Asset(asset); ok && n.ID == network {
+			m.USD = amount.USD(a.Decimals).String()
+		}
+	}
+	return m
+}
+
+func hashJSON(h common.Hash) string {
+	if h == (common.Hash{}) {
+		return ""
+	}
+	return h.Hex()
+}
+
+// serviceAnswer shows what the service said: as it is when it is JSON, as a string when it is text, not at all otherwise.
+func serviceAnswer(body []byte) json.RawMessage {
+	switch {
+	case len(body) == 0 || !utf8.Valid(body):
+		return nil
+	case json.Valid(body):
+		return body
+	}
+	text, err := json.Marshal(string(body))
+	if err != nil {
+		return nil
+	}
+	return text
+}

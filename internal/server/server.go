@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+	"github.com/rs/zerolog"
+
+	"market/internal/catalog"
+	"market/internal/chain"
+	"market/internal/delivery"
+	"market/internal/readiness"
+)
+
+// Limits of the two listeners. A paid request may take long, so there is no write timeout: the path has deadlines of its own.
+const (
+	headerTime     = 10 * time.Second
+	bodyTime       = 30 * time.Second
+	idleTime       = 2 * time.Minute
+	headerBytesMax = 64 << 10
+)
+
+// Config is what a Server is built from.
+type Config struct {
+	Path       *delivery.Path
+	DB         *pgxpool.Pool
+	Catalog    *catalog.Catalog
+	Rules      catalog.Rules // of what may be listed
+	Ready      *readiness.Checker
+	Networks   []chain.Network
+	Proxies    []netip.Prefix // whose forwarded headers count
+	Own        []netip.Prefix // our own scanners
+	AdminToken string         // empty: nobody is an admin
+	PublicURL  string         // without a trailing slash
+	Log        zerolog.Logger
+	Now        func() time.Time
+}
+
+// Server is the public door and the operations door.
+type Server struct {
+	path       *delivery.Path
+	db         *pgxpool.Pool
+	catalog    *catalog.Catalog
+	rules      catalog.Rules
+	store      catalog.Store
+	ready      *readiness.Checker
+	networks   []chain.Network
+	proxies    []netip.Prefix
+	own        []netip.Prefix
+	adminToken string
+	publicURL  string
+	log        zerolog.Logger
+	now        func() time.Time
+}
+
+// New returns a server.
+func New(c Config) *Server {
+	return &Server{
+		path: c.Path, db: c.DB, catalog: c.Catalog, rules: c.Rules, ready: c.Ready, networks: c.Networks, proxies: c.Proxies, own: c.Own,
+		adminToken: c.AdminToken, publicURL: c.PublicURL, log: c.Log, now: c.Now,
+	}
+}
+
+// Public returns the public door. All its routes are here, so this reads as the API.
+func (s *Server) Public() *http.Server {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.HTTPErrorHandler = s.writeError
+	e.Pre(cors)
+	e.Use(logRequests(s.log), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
+
+	for _, method := range callMethods {
+		e.Add(method, "/s/*", s.paidCall)
+		e.Add(method, "/try/*", s.trialCall)
+	}
+
+	e.GET("/", s.index)
+	e.GET("/api/v1/calls/:id", s.callByID)
+	e.GET("/api/v1/services", s.listServices)
+	e.GET("/api/v1/services/:slug", s.serviceBySlug)
+
+	admin := e.Group("/api/v1", s.adminOnly)
+	admin.POST("/services", s.createService)
+	admin.DELETE("/services/:slug", s.retireService)
+	admin.POST("/services/:slug/endpoints", s.addEndpoint)
+	admin.PATCH("/services/:slug/endpoints/:id", s.repriceEndpoint)
+	admin.DELETE("/services/:slug/endpoints/:id", s.retireEndpoint)
+	admin.GET("/admin/strikes", s.listStrikes)
+
+	return door(e)
+}
+
+// callMethods are the verbs that a service may sell. OPTIONS is none: it is the preflight of all others.
+var callMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// Ops returns the operations door: for the operator's network, never for the public.
+func (s *Server) Ops() *http.Server {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.HTTPErrorHandler = s.writeError
+	e.GET("/livez", func(c echo.Context) error { return c.String(http.StatusOK, "alive\n") })
+	e.GET("/readyz", s.readyz)
+	return door(e)
+}
+
+func door(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytesMax}
+}
+
+// keepPanic hands a panic to the log line of its request, with the stack; the caller gets a bare 500.
+func keepPanic(c echo.Context, err error, stack []byte) error {
+	return &panicked{err: err, stack: stack}
+}
+
+type panicked struct {
+	err   error
+	stack []byte
+}
+
+func (p *panicked) Error() string { return "panic: " + p.err.Error() + "\n" + string(p.stack) }
+func (p *panicked) Unwrap() error { return p.err }
+
+// index tells a visitor what this is and where to go.
+func (s *Server) index(c echo.Context) error {
+	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]string{
+		"name":        "market",
+		"description": "a marketplace of HTTP APIs that are paid per call over HTTP 402 (x402)",
+		"services":    s.publicURL + "/api/v1/services",
+		"call":        s.publicURL + "/s/{service}/{path}",
+		"try":         s.publicURL + "/try/{service}/{path}",
+	})
+}
+
+// readyz says whether paid work can be done now, network by network.
+func (s *Server) readyz(c echo.Context) error {
+	ctx, cancel := context.WithTimeout(c.Request().Context(), headerTime)
+	defer cancel()
+	status, networks := http.StatusServiceUnavailable, map[string]string{}
+	for network, err := range s.ready.All(ctx) {
+		networks[network] = "ready"
+		if err != nil {
+			networks[network] = err.Error()
+			continue
+		}
+		status = http.StatusOK
+	}
+	return s.writeJSON(c, status, typeJSON, map[string]any{"ready": status == http.StatusOK, "networks": networks})
+}

@@ -1,0 +1,236 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/labstack/echo/v4"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/refusal"
+)
+
+// createService serves POST /api/v1/services.
+func (s *Server) createService(c echo.Context) error {
+	body, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	draft, err := catalog.ParseDraft(body, s.rules)
+	if err != nil {
+		return err
+	}
+	var made catalog.Service
+	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
+		made, err = s.store.Create(c.Request().Context(), tx, draft)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
+	return s.writeJSON(c, http.StatusCreated, typeJSON, s.serviceView(&made))
+}
+
+// listServices serves GET /api/v1/services.
+func (s *Server) listServices(c echo.Context) error {
+	limit := catalog.ListLimitDefault
+	for name, values := range c.QueryParams() {
+		switch name {
+		case "limit":
+			n, err := strconv.Atoi(values[0])
+			if err != nil {
+				n = -1 // List says what a limit is
+			}
+			limit = n
+		case "cursor":
+		default:
+			no := refusal.New(call.InvalidParameter, "%q is no parameter of this list", name)
+			no.Fields = []refusal.Field{{Name: name, Message: "is not known here"}}
+			return no
+		}
+	}
+	services, next, err := s.store.List(c.Request().Context(), s.db, limit, c.QueryParam("cursor"))
+	if err != nil {
+		return err
+	}
+	views := make([]serviceView, 0, len(services))
+	for _, service := range services {
+		views = append(views, s.serviceView(service))
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
+}
+
+// serviceBySlug serves GET /api/v1/services/{slug}.
+func (s *Server) serviceBySlug(c echo.Context) error {
+	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, s.serviceView(&service))
+}
+
+// retireService serves DELETE /api/v1/services/{slug}.
+func (s *Server) retireService(c echo.Context) error {
+	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
+	if err != nil {
+		return err
+	}
+	if _, err := s.store.Retire(c.Request().Context(), s.db, service.ID, "retired by an admin"); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// addEndpoint serves POST /api/v1/services/{slug}/endpoints.
+func (s *Server) addEndpoint(c echo.Context) error {
+	body, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	draft, err := catalog.ParseEndpointDraft(body, s.rules)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
+	if err != nil {
+		return err
+	}
+	var made *catalog.Endpoint
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		made, err = s.store.AddEndpoint(ctx, tx, service.ID, draft)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(c, http.StatusCreated, typeJSON, s.endpointView(service.Slug, made))
+}
+
+// repriceEndpoint serves PATCH /api/v1/services/{slug}/endpoints/{id}. The price is all that can be changed so far; the one before stays
+// acceptable for the quote validity.
+func (s *Server) repriceEndpoint(c echo.Context) error {
+	body, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	usd, err := catalog.ParsePriceChange(body, s.rules)
+	if err != nil {
+		return err
+	}
+	endpoint, service, err := s.endpointOf(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		price, err := s.store.Reprice(ctx, tx, endpoint.ID, usd)
+		endpoint.Prices = []catalog.Price{price}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, s.endpointView(service.Slug, endpoint))
+}
+
+// retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
+func (s *Server) retireEndpoint(c echo.Context) error {
+	endpoint, _, err := s.endpointOf(c)
+	if err != nil {
+		return err
+	}
+	if _, err := s.store.RetireEndpoint(c.Request().Context(), s.db, endpoint.ID); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// endpointOf finds the endpoint of a route in the service of the same route.
+func (s *Server) endpointOf(c echo.Context) (*catalog.Endpoint, catalog.Service, error) {
+	id, err := idParam(c)
+	if err != nil {
+		return nil, catalog.Service{}, err
+	}
+	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
+	if err != nil {
+		return nil, catalog.Service{}, err
+	}
+	for _, e := range service.Endpoints {
+		if e.ID == id {
+			return e, service, nil
+		}
+	}
+	return nil, catalog.Service{}, refusal.New(call.NotFound, "the service has no such endpoint")
+}
+
+// A serviceView is a listing as anyone may see it.
+type serviceView struct {
+	Slug        string         `json:"slug"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Tags        []string       `json:"tags"`
+	BaseURL     string         `json:"base_url"`
+	Probe       probeView      `json:"probe"`
+	State       catalog.State  `json:"state"`
+	StateReason string         `json:"state_reason"`
+	StateSince  string         `json:"state_since"`
+	CreatedAt   string         `json:"created_at"`
+	Endpoints   []endpointView `json:"endpoints"`
+}
+
+type probeView struct {
+	Method   string   `json:"method"`
+	Path     string   `json:"path"`
+	Statuses []string `json:"statuses"`
+}
+
+type endpointView struct {
+	ID               string          `json:"id"`
+	URL              string          `json:"url"`
+	Method           string          `json:"method"`
+	Path             string          `json:"path"`
+	PriceUSD         string          `json:"price_usd"`
+	PriceRevision    int64           `json:"price_revision"`
+	Description      string          `json:"description"`
+	MIMEType         string          `json:"mime_type"`
+	InputSchema      json.RawMessage `json:"input_schema,omitempty"`
+	InputExample     json.RawMessage `json:"input_example,omitempty"`
+	OutputSchema     json.RawMessage `json:"output_schema,omitempty"`
+	OutputExample    json.RawMessage `json:"output_example,omitempty"`
+	ServedStatuses   []int           `json:"served_statuses"`
+	TimeoutMS        int64           `json:"timeout_ms"`
+	MaxResponseBytes int             `json:"max_response_bytes"`
+	TrialCallsPerDay int             `json:"trial_calls_per_day"`
+	Stream           bool            `json:"stream"`
+}
+
+func (s *Server) serviceView(v *catalog.Service) serviceView {
+	view := serviceView{
+		Slug: v.Slug, Name: v.Name, Description: v.Description, Tags: append([]string{}, v.Tags...), BaseURL: v.BaseURL,
+		Probe: probeView{Method: v.Probe.Method, Path: v.Probe.Path, Statuses: []string{v.Probe.Statuses.String()}},
+		State: v.State, StateReason: v.StateReason, StateSince: timeJSON(v.StateSince), CreatedAt: timeJSON(v.CreatedAt),
+		Endpoints: []endpointView{},
+	}
+	for _, e := range v.Endpoints {
+		view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))
+	}
+	return view
+}
+
+func (s *Server) endpointView(slug string, e *catalog.Endpoint) endpointView {
+	view := endpointView{
+		ID: e.ID.String(), URL: s.publicURL + "/s/" + slug + e.Path, Method: e.Method, Path: e.Path, Description: e.Description,
+		MIMEType: e.MIMEType, InputSchema: e.InputSchema, InputExample: e.InputExample, OutputSchema: e.OutputSchema,
+		OutputExample: e.OutputExample, ServedStatuses: append([]int{}, e.ServedStatuses...), TimeoutMS: e.Timeout.Milliseconds(),
+		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay,
+	}
+	if price, ok := e.Price(); ok {
+		view.PriceUSD, view.PriceRevision = price.USD.String(), price.Revision
+	}
+	return view
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"market/internal/call"
+)
+
+// sourceOf returns the caller's address: the peer, or from the right the first forwarded address that is not a configured proxy.
+// stranger is true where forwarded headers come from a peer that is none: they are not believed, and the traffic cannot be attributed.
+func sourceOf(r *http.Request, proxies []netip.Prefix) (source netip.Addr, stranger bool) {
+	peer := netip.IPv4Unspecified()
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		peer = at.Addr().Unmap().WithZone("")
+	}
+	if !within(peer, proxies) {
+		return peer, forwarded(r.Header)
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		at, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			break // whatever stands left of it was not written by a proxy of ours
+		}
+		at = at.Unmap().WithZone("")
+		if !within(at, proxies) {
+			return at, false
+		}
+	}
+	return peer, false
+}
+
+func forwarded(h http.Header) bool {
+	for _, name := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"} {
+		if len(h.Values(name)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func within(a netip.Addr, of []netip.Prefix) bool {
+	return slices.ContainsFunc(of, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// originOf says where traffic comes from. own are the addresses of our own scanners.
+func originOf(source netip.Addr, stranger bool, own []netip.Prefix) call.Origin {
+	switch {
+	case stranger:
+		return call.Unattributed
+	case within(source, own):
+		return call.Own
+	}
+	return call.External
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"market/internal/call"
+)
+
+func TestSourceOf_BelievesConfiguredProxiesOnly(t *testing.T) {
+	t.Parallel()
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	for name, tt := range map[string]struct {
+		peer      string
+		forwarded []string
+		source    string
+		stranger  bool
+	}{
+		"a caller of its own":                         {"203.0.113.7:1", nil, "203.0.113.7", false},
+		"a caller that forwards for somebody":         {"203.0.113.7:1", []string{"198.51.100.1"}, "203.0.113.7", true},
+		"even a loopback peer is a stranger":          {"127.0.0.1:1", []string{"198.51.100.1"}, "127.0.0.1", true},
+		"behind a proxy":                              {"10.1.1.1:1", []string{"198.51.100.1"}, "198.51.100.1", false},
+		"behind two proxies":                          {"10.1.1.1:1", []string{"198.51.100.1, 10.2.2.2"}, "198.51.100.1", false},
+		"an invented hop to the left is not believed": {"10.1.1.1:1", []string{"192.0.2.9, 198.51.100.1"}, "198.51.100.1", false},
+		"two headers are one list":                    {"10.1.1.1:1", []string{"192.0.2.9", "198.51.100.1"}, "198.51.100.1", false},
+		"rubbish in the list stops at our own proxy":  {"10.1.1.1:1", []string{"198.51.100.1, unknown"}, "10.1.1.1", false},
+		"a proxy that says nothing":                   {"10.1.1.1:1", nil, "10.1.1.1", false},
+		"IPv4 in IPv6 is the same address":            {"[::ffff:10.1.1.1]:1", []string{"::ffff:198.51.100.1"}, "198.51.100.1", false},
+		"IPv6 with a zone":                            {"[fd00::1%eth0]:1", []string{"2001:db8::1"}, "2001:db8::1", false},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = tt.peer
+		for _, v := range tt.forwarded {
+			r.Header.Add("X-Forwarded-For", v)
+		}
+		source, stranger := sourceOf(r, proxies)
+		if source.String() != tt.source || stranger != tt.stranger {
+			t.Errorf("%s: source %s, stranger %v, want %s, %v", name, source, stranger, tt.source, tt.stranger)
+		}
+	}
+}
+
+func TestOriginOf_OwnAddressesAndStrangersAreToldApart(t *testing.T) {
+	t.Parallel()
+	own := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	for name, tt := range map[string]struct {
+		source   string
+		stranger bool
+		want     call.Origin
+	}{
+		"somebody":                        {"198.51.100.1", false, call.External},
+		"our scanner":                     {"192.0.2.5", false, call.Own},
+		"just outside our range":          {"192.0.3.0", false, call.External},
+		"a stranger's word from our own":  {"192.0.2.5", true, call.Unattributed},
+		"a stranger's word from anywhere": {"198.51.100.1", true, call.Unattributed},
+	} {
+		if got := originOf(netip.MustParseAddr(tt.source), tt.stranger, own); got != tt.want {
+			t.Errorf("%s: origin %s, want %s", name, got, tt.want)
+		}
+	}
+}
