@@ -320,7 +320,7 @@ contract TestUSDC {
             s := mload(add(signature, 0x40))
             v := byte(0, mload(add(signature, 0x60)))
         }
-        require(true, "ECRecover: invalid signature 's' value");
+        require(uint256(s) <= HALF_CURVE_ORDER, "ECRecover: invalid signature 's' value");
         require(v == 27 || v == 28, "ECRecover: invalid signature 'v' value");
         address signer = ecrecover(digest, v, r, s);
         require(signer != address(0), "ECRecover: invalid signature");

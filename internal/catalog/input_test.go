@@ -156,7 +156,7 @@ func TestEndpoint_CheckInput_StopsWorkThatGrowsWithoutEnd(t *testing.T) {
 		"references that double at each level":   {doubling.String(), `{}`},
 		"the same inside a negation":             {strings.Replace(doubling.String(), `"$ref":"#/$defs/d0"`, `"not":{"$ref":"#/$defs/d0"}`, 1), `{}`},
 		"a list that doubles at each level":      {deep, strings.Repeat("[", 100) + strings.Repeat("]", 100)},
-		"many checks of each element of a list":  {wide, `[` + strings.Repeat("1,", 100_000) + `1]`},
+		"many checks of each element of a list":  {wide, `[` + strings.Repeat("1,", 50_000) + `1]`},
 		"many patterns against one long string":  {`{"allOf":[` + strings.Repeat(`{"pattern":"^(a|aa)+$"},`, 100) + `{}]}`, `"` + strings.Repeat("a", 1<<20) + `"`},
 		"a doubling under an older draft":        {strings.Replace(doubling.String(), `{`, `{"$schema":"http://json-schema.org/draft-07/schema#",`, 1), `{}`},
 		"a doubling behind a dynamic reference":  {strings.ReplaceAll(doubling.String(), `{"$ref":`, `{"$dynamicRef":`), `{}`},
@@ -174,7 +174,7 @@ func TestEndpoint_CheckInput_StopsWorkThatGrowsWithoutEnd(t *testing.T) {
 func TestEndpoint_CheckInput_CountsEachInputAfresh(t *testing.T) {
 	t.Parallel()
 	e := endpointWith(t, "POST", `{"items":{"type":"integer"}}`, "")
-	body := []byte(`[` + strings.Repeat("1,", 100_000) + `1]`)
+	body := []byte(`[` + strings.Repeat("1,", 40_000) + `1]`)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -18,8 +18,8 @@ const (
 
 	// schemaStepsMax bounds one validation: how often a subschema may be applied to a value, long strings and lists counting more. A
 	// schema of a hundred bytes can double its work with each level of $ref, and nothing can interrupt the library from outside.
-	schemaStepsMax = 1_000_000
-	stepBytes      = 16
+	schemaStepsMax = 300_000
+	stepBytes      = 8
 
 	problemsMax       = 10
 	problemLenMax     = 200

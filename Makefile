@@ -1,0 +1,50 @@
+# Two commands matter: `make demo` and `make test`. Both do their own set-up (scripts/setup), on a machine with Go, Node and a C compiler.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Works from an empty environment too (env -i): a home that is not set is read from the account.
+ifeq ($(strip $(HOME)),)
+export HOME := $(shell getent passwd $$(id -u) | cut -d: -f6)
+endif
+export PATH := $(if $(PATH),$(PATH):,)/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin
+# The race detector and fast signature recovery both want C.
+export CGO_ENABLED := 1
+
+FUZZ_TIME ?= 5s
+
+.PHONY: help demo build test check unit fuzz contracts conformance generate
+
+help: ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+demo: ## the whole marketplace on this machine: pays for a call, gets a refund for another, then keeps serving
+	@scripts/setup demo
+	go run ./cmd/demo $(ARGS)
+
+build: ## bin/market
+	go build -trimpath -o bin/market ./cmd/market
+
+test: ## everything that CI checks
+	@scripts/setup test
+	@$(MAKE) --no-print-directory check unit fuzz
+
+# One flag set for everything that is compiled here: another would be a second cold build of minutes.
+RACE := GOFLAGS="$${GOFLAGS:-} -race"
+
+check: ## formatting, module file, vet, staticcheck, contract artifacts
+	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "gofmt would change:"; echo "$$files"; exit 1; }
+	go mod tidy -diff
+	go vet -race ./...
+	$(RACE) go tool staticcheck ./...
+	node contracts/build.mjs --check
+
+unit: ## all tests, against one Postgres server, with the official client
+	go run -race ./internal/postgres/pgtest/run -- go test -race -shuffle=on -timeout 15m ./...
+
+fuzz: ## each fuzz target for FUZZ_TIME
+	@scripts/fuzz $(FUZZ_TIME)
+
+contracts: generate ## rebuild the contract artifacts
+generate:
+	go generate ./contracts

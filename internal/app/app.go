@@ -1,0 +1,251 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/rs/zerolog"
+
+	"market/internal/catalog"
+	"market/internal/config"
+	"market/internal/cooldown"
+	"market/internal/delivery"
+	"market/internal/postgres"
+	"market/internal/readiness"
+	"market/internal/server"
+	"market/internal/strikes"
+	"market/internal/upstream"
+)
+
+const (
+	// reloadEvery is how old the catalog and the cooldown board may get when notifications are lost.
+	reloadEvery = time.Minute
+	loadTime    = 10 * time.Second
+	// readyAge is how long a readiness verdict is used; readyTime bounds one check.
+	readyAge  = 5 * time.Second
+	readyTime = 5 * time.Second
+	// drainTime is what calls under way get to end when the program stops: the longest endpoint and its settlement.
+	drainTime = 150 * time.Second
+)
+
+// Channels of the notifications that the schema's triggers send.
+const (
+	channelCatalog   = "catalog"
+	channelCooldowns = "cooldowns"
+)
+
+// App is the running marketplace.
+type App struct {
+	log       zerolog.Logger
+	public    *http.Server
+	ops       *http.Server
+	publicAt  net.Addr
+	opsAt     net.Addr
+	publicURL string
+
+	db     *pgxpool.Pool
+	path   *delivery.Path
+	prober *upstream.Prober
+	jobs   *river.Client[pgx.Tx]
+
+	background context.CancelFunc
+	running    sync.WaitGroup
+	failed     chan error
+	stops      []func(context.Context) error // work, stopped while everything that it needs is there
+	closers    []func(context.Context) error // what was opened, closed last
+	stopOnce   sync.Once
+	stopErr    error
+}
+
+// Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
+func Start(ctx context.Context, c config.Config, log zerolog.Logger) (_ *App, err error) {
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a := &App{log: log, background: cancel, failed: make(chan error, 4)}
+	defer func() {
+		if err != nil {
+			own, done := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+			defer done()
+			err = errors.Join(err, a.Stop(own))
+		}
+	}()
+	databaseURL, err := a.openDatabase(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	// The door is known first: what callers see is built from it.
+	door, err := a.listen(ctx, string(c.Listen))
+	if err != nil {
+		return nil, err
+	}
+	opsDoor, err := a.listen(ctx, string(c.OpsListen))
+	if err != nil {
+		return nil, err
+	}
+	a.publicAt, a.opsAt, a.publicURL = door.Addr(), opsDoor.Addr(), c.PublicURL
+	if a.publicURL == "" {
+		a.publicURL = "http://" + door.Addr().String()
+	}
+	rails, err := a.openRails(ctx, background, c)
+	if err != nil {
+		return nil, err
+	}
+	if a.jobs, err = newJobs(a.db, rails, log); err != nil {
+		return nil, err
+	}
+	srv, err := a.build(background, c, rails, databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.jobs.Start(background); err != nil {
+		return nil, fmt.Errorf("start jobs: %w", err)
+	}
+	a.stops = append(a.stops, a.jobs.Stop)
+	a.public, a.ops = srv.Public(), srv.Ops()
+	a.serve(a.public, door)
+	a.serve(a.ops, opsDoor)
+	return a, nil
+}
+
+// build makes the paths and the door over what is open by now.
+func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string) (*server.Server, error) {
+	listings := catalog.New(now, c.QuoteValidity)
+	board := cooldown.NewBoard(now)
+	if err := a.watch(background, databaseURL, listings, board); err != nil {
+		return nil, err
+	}
+	client := upstream.New(upstream.Options{AllowPrivate: c.Dev})
+	a.prober = upstream.NewProber(client, c.ProbeTTL, now)
+	a.stops = append(a.stops, func(ctx context.Context) error { return a.prober.Close(ctx) })
+	fold := c.Cooldown
+	if !c.StrikeFold {
+		fold = 0
+	}
+	policy := strikes.Policy{Limit: c.StrikeLimit, Window: c.StrikeWindow, Fold: fold}
+	ready := readiness.New(rails.checks(), readyAge, readyTime, now)
+	a.path = delivery.NewPath(delivery.Config{
+		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown), Catalog: listings, Upstream: client, Prober: a.prober,
+		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS,
+		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window},
+		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
+	})
+	return server.New(server.Config{
+		Path: a.path, DB: a.db, Catalog: listings, Rules: rails.rules(c.Dev), Ready: ready, Networks: rails.networks(),
+		Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
+	}), nil
+}
+
+// now cuts to what Postgres keeps, so that a value which is read back is equal.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// watch loads the catalog and the cooldowns, and keeps them fresh.
+func (a *App) watch(background context.Context, databaseURL string, listings *catalog.Catalog, board *cooldown.Board) error {
+	load := func(channel string) error {
+		ctx, cancel := context.WithTimeout(background, loadTime)
+		defer cancel()
+		if channel == channelCatalog {
+			return listings.Load(ctx, a.db)
+		}
+		return board.Load(ctx, a.db)
+	}
+	reload := func(channel string) {
+		if err := load(channel); err != nil && background.Err() == nil {
+			a.log.Error().Err(err).Str("channel", channel).Msg("snapshot not reloaded; the old one stays")
+		}
+	}
+	channels := []string{channelCatalog, channelCooldowns}
+	for _, channel := range channels {
+		if err := load(channel); err != nil {
+			return err
+		}
+	}
+	a.running.Go(func() {
+		postgres.Watch(background, databaseURL, channels, reload, func(err error) {
+			a.log.Warn().Err(err).Msg("notifications interrupted")
+		})
+	})
+	a.running.Go(func() {
+		tick := time.NewTicker(reloadEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-background.Done():
+				return
+			case <-tick.C:
+				for _, channel := range channels {
+					reload(channel)
+				}
+			}
+		}
+	})
+	return nil
+}
+
+func (a *App) listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	// Its server closes it before; where the start ends early nobody else does.
+	a.closers = append(a.stops, func(context.Context) error { _ = l.Close(); return nil })
+	return l, nil
+}
+
+func (a *App) serve(s *http.Server, l net.Listener) {
+	a.running.Go(func() {
+		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			a.failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+		}
+	})
+}
+
+// URL is the public URL.
+func (a *App) URL() string { return a.publicURL }
+
+// OpsURL is where the operations listener is.
+func (a *App) OpsURL() string { return "http://" + a.opsAt.String() }
+
+// Failed tells when a part ended that should not have; the caller then stops the app.
+func (a *App) Failed() <-chan error { return a.failed }
+
+// Stop drains: no new requests, calls under way end and are recorded, then everything is closed in the reverse order of its opening. It
+// may be called again and returns the same.
+func (a *App) Stop(ctx context.Context) error {
+	a.stopOnce.Do(func() { a.stopErr = a.stop(ctx) })
+	return a.stopErr
+}
+
+func (a *App) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	var errs []error
+	for _, s := range []*http.Server{a.public, a.ops} {
+		if s != nil {
+			errs = append(errs, s.Shutdown(ctx))
+		}
+	}
+	if a.path != nil {
+		errs = append(errs, a.path.Drain(ctx))
+	}
+	errs = append(errs, inReverse(ctx, a.stops)...)
+	a.background()
+	a.running.Wait()
+	errs = append(errs, inReverse(ctx, a.closers)...)
+	return errors.Join(errs...)
+}
+
+func inReverse(ctx context.Context, stops []func(context.Context) error) []error {
+	var errs []error
+	for _, stop := range slices.Backward(stops) {
+		errs = append(errs, stop(ctx))
+	}
+	return errs
+}

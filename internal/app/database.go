@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"market/internal/config"
+	"market/internal/postgres"
+)
+
+const migrateTime = 10 * time.Minute
+
+// openDatabase connects to the configured database, or starts the private one, and brings its schema up to date.
+func (a *App) openDatabase(ctx context.Context, c config.Config) (url string, err error) {
+	url = c.Database.URL.Reveal()
+	if url == "" {
+		if url, err = a.startEmbedded(ctx, c); err != nil {
+			return "", err
+		}
+	}
+	migrating, cancel := context.WithTimeout(ctx, migrateTime)
+	defer cancel()
+	if err := postgres.Migrate(migrating, url); err != nil {
+		return "", err
+	}
+	if a.db, err = postgres.Open(ctx, url); err != nil {
+		return "", err
+	}
+	a.closers = append(a.closers, func(context.Context) error { a.db.Close(); return nil })
+	shift, err := postgres.ShiftedClock(ctx, a.db)
+	if err != nil {
+		return "", err
+	}
+	if shift != 0 && !c.Dev {
+		return "", fmt.Errorf("the database's market clock is shifted by %s: that is for tests, and not for other people's money", shift)
+	}
+	return url, nil
+}
+
+func (a *App) startEmbedded(ctx context.Context, c config.Config) (string, error) {
+	dir := c.DataDir
+	if dir == "" {
+		dir = postgres.DefaultDataDir()
+	}
+	embedded, err := postgres.StartEmbedded(ctx, postgres.Embedded{Dir: dir, BinDir: c.BinDir})
+	if err != nil {
+		return "", err
+	}
+	a.closers = append(a.closers, embedded.Stop)
+	go func() { // ends with the server, which Stop ends
+		<-embedded.Done()
+		select {
+		case a.failed <- errors.New("the embedded database ended"):
+		default: // somebody is being told already
+		}
+	}()
+	a.log.Info().Str("dir", dir).Int("major", embedded.Major()).Msg("embedded database started")
+	return embedded.URL(), nil
+}

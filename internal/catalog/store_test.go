@@ -1,0 +1,365 @@
+package catalog_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/shopspring/decimal"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/postgres/pgtest"
+	"market/internal/refusal"
+)
+
+var store catalog.Store
+
+// draft returns a checked listing with one priced endpoint at each path.
+func draft(t *testing.T, slug string, paths ...string) catalog.Draft {
+	t.Helper()
+	body := `{"slug":"` + slug + `","name":"Weather","tags":["data"],"base_url":"https://api.weather.example/v1","probe":{"path":"/healthz","statuses":["200-399"]},"endpoints":[`
+	for i, path := range paths {
+		if i > 0 {
+			body += ","
+		}
+		body += `{"method":"POST","path":"` + path + `","price_usd":"0.002","served_statuses":[404],"input_schema":{"type":"object","required":["city"]},
+			"input_example":{"city":"Lima"},"output_schema":{"type":"object"},"timeout_ms":1500,"trial_calls_per_day":3}`
+	}
+	d, err := catalog.ParseDraft([]byte(body+"]}"), catalog.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// inTx runs f in a transaction of its own and commits it if f succeeds.
+func inTx(t *testing.T, db *pgxpool.Pool, f func(pgx.Tx) error) error {
+	t.Helper()
+	return pgx.BeginFunc(t.Context(), db, f)
+}
+
+func create(t *testing.T, db *pgxpool.Pool, d catalog.Draft) catalog.Service {
+	t.Helper()
+	var s catalog.Service
+	err := inTx(t, db, func(tx pgx.Tx) (err error) {
+		s, err = store.Create(t.Context(), tx, d)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func reasonOf(err error) call.Reason {
+	if no, ok := errors.AsType[*refusal.Error](err); ok {
+		return no.Reason
+	}
+	return ""
+}
+
+func TestStore_Create_KeepsTheWholeListing(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	made := create(t, db, draft(t, "weather", "/v1/current", "/v1/{id}"))
+
+	got, err := store.Find(t.Context(), db, "weather")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ID != made.ID || got.Name != "Weather" || !slices.Equal(got.Tags, []string{"data"}) || got.State != catalog.Listed ||
+		got.StateReason != "created" || got.StateSince.IsZero() || got.BaseURL != "https://api.weather.example/v1" ||
+		got.Probe.Path != "/healthz" || got.Probe.Statuses.String() != "200-399" || got.Broken != "" {
+		t.Errorf("service = %+v", got)
+	}
+	if len(got.Endpoints) != 2 {
+		t.Fatalf("%d endpoints, want 2", len(got.Endpoints))
+	}
+	e := got.Endpoints[0]
+	price, ok := e.Price()
+	if !ok || price.USD.String() != "0.002" || price.Revision != made.Endpoints[0].Prices[0].Revision {
+		t.Errorf("price = %+v, want 0.002 at revision %d", price, made.Endpoints[0].Prices[0].Revision)
+	}
+	if e.ID != made.Endpoints[0].ID || e.ServiceID != got.ID || e.Path != "/v1/current" || e.Timeout != made.Endpoints[0].Timeout ||
+		e.TrialCallsPerDay != 3 || !slices.Equal(e.ServedStatuses, []int{404}) || e.OutputExample != nil || e.Broken != "" {
+		t.Errorf("endpoint = %+v", e)
+	}
+	if !e.MatchesExample(catalog.Input{Body: []byte(`{"city":"Lima"}`)}) {
+		t.Error("the stored example is not the one that was given")
+	}
+	if err := e.CheckInput(catalog.Input{Body: []byte(`{}`)}); reasonOf(err) != call.InputInvalid {
+		t.Errorf("the stored schema lets an empty object pass: %v", err)
+	}
+}
+
+func TestStore_Create_ATakenSlugIsAConflictWhateverBecameOfItsService(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := create(t, db, draft(t, "weather", "/"))
+	if _, err := store.Retire(t.Context(), db, s.ID, "withdrawn by its provider"); err != nil {
+		t.Fatal(err)
+	}
+	err := inTx(t, db, func(tx pgx.Tx) error {
+		_, err := store.Create(t.Context(), tx, draft(t, "weather", "/"))
+		return err
+	})
+	if got := reasonOf(err); got != call.Conflict {
+		t.Errorf("reason = %q, want %q (%v)", got, call.Conflict, err)
+	}
+}
+
+func TestStore_Create_OfManyAtOnceOneGetsTheSlug(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	d := draft(t, "weather", "/")
+	var won, lost atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
+				_, err := store.Create(t.Context(), tx, d)
+				return err
+			})
+			switch {
+			case err == nil:
+				won.Add(1)
+			case reasonOf(err) == call.Conflict:
+				lost.Add(1)
+			default:
+				t.Errorf("error = %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 || lost.Load() != 7 {
+		t.Errorf("won = %d, lost = %d, want 1 and 7", won.Load(), lost.Load())
+	}
+}
+
+func TestStore_Find_RefusesWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	if _, err := store.Find(t.Context(), pgtest.New(t), "nobody"); reasonOf(err) != call.NotFound {
+		t.Errorf("error = %v, want a refusal with not_found", err)
+	}
+}
+
+func TestStore_List_PagesThroughListedServicesInOneOrder(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	var want []string
+	for i := range 5 {
+		slug := fmt.Sprintf("s%d", i)
+		s := create(t, db, draft(t, slug, "/a", "/b"))
+		if i == 2 {
+			if _, err := store.Delist(t.Context(), db, s.ID, "three strikes"); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want = append(want, slug)
+	}
+	var got []string
+	cursor, pages := "", 0
+	for {
+		page, next, err := store.List(t.Context(), db, 2, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages++
+		for _, s := range page {
+			got = append(got, s.Slug)
+			if len(s.Endpoints) != 2 {
+				t.Errorf("%s has %d endpoints, want 2", s.Slug, len(s.Endpoints))
+			}
+		}
+		if next == "" {
+			break
+		}
+		cursor = next
+	}
+	if !slices.Equal(got, want) || pages != 2 {
+		t.Errorf("%v on %d pages, want %v on 2", got, pages, want)
+	}
+}
+
+func TestStore_List_RefusesLimitsAndCursorsThatWeDidNotGiveOut(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	for name, tt := range map[string]struct {
+		limit  int
+		cursor string
+		good   bool
+	}{
+		"the lowest limit":         {1, "", true},
+		"the highest limit":        {100, "", true},
+		"no limit":                 {0, "", false},
+		"one past the highest":     {101, "", false},
+		"a cursor of another kind": {20, "eDE6MQ", false},
+		"a cursor that is text":    {20, "next page", false},
+	} {
+		_, _, err := store.List(t.Context(), db, tt.limit, tt.cursor)
+		if (err == nil) != tt.good || (err != nil && reasonOf(err) != call.InvalidParameter) {
+			t.Errorf("%s: error = %v, want good = %v", name, err, tt.good)
+		}
+	}
+}
+
+func TestStore_AddEndpoint_RefusesASecondAnswerToOneRequest(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := create(t, db, draft(t, "weather", "/city/{id}"))
+	add := func(method, path string) error {
+		d, err := catalog.ParseEndpointDraft([]byte(`{"method":"`+method+`","path":"`+path+`","price_usd":"1"}`), catalog.Rules{})
+		if err != nil {
+			t.Error(err)
+			return err
+		}
+		return pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
+			_, err := store.AddEndpoint(t.Context(), tx, s.ID, d)
+			return err
+		})
+	}
+	if got := reasonOf(add("POST", "/city/{name}")); got != call.Conflict {
+		t.Errorf("the same shape: reason = %q, want %q", got, call.Conflict)
+	}
+	if err := add("GET", "/city/{name}"); err != nil {
+		t.Errorf("another method: %v", err)
+	}
+	// Two names for one shape at once: without the lock both would be added.
+	var added atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if add("GET", fmt.Sprintf("/day/{p%d}", i)) == nil {
+				added.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if added.Load() != 1 {
+		t.Errorf("%d of one shape were added at once, want 1", added.Load())
+	}
+	if _, err := store.Retire(t.Context(), db, s.ID, "withdrawn"); err != nil {
+		t.Fatal(err)
+	}
+	if got := reasonOf(add("GET", "/new")); got != call.Conflict {
+		t.Errorf("a retired service: reason = %q, want %q", got, call.Conflict)
+	}
+}
+
+func TestStore_Reprice_AddsARevisionUnlessThePriceIsTheSame(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	e := create(t, db, draft(t, "weather", "/")).Endpoints[0]
+	reprice := func(usd string) (p catalog.Price, err error) {
+		err = inTx(t, db, func(tx pgx.Tx) error {
+			p, err = store.Reprice(t.Context(), tx, e.ID, decimal.RequireFromString(usd))
+			return err
+		})
+		return p, err
+	}
+	first := e.Prices[0].Revision
+	same, err := reprice("0.0020")
+	if err != nil || same.Revision != first {
+		t.Errorf("the same price = revision %d, %v, want %d", same.Revision, err, first)
+	}
+	next, err := reprice("0.003")
+	if err != nil || next.Revision <= first || next.USD.String() != "0.003" {
+		t.Errorf("another price = %+v, %v, want a later revision", next, err)
+	}
+	if moved, err := store.RetireEndpoint(t.Context(), db, e.ID); err != nil || !moved {
+		t.Fatalf("retire = %v, %v", moved, err)
+	}
+	if moved, err := store.RetireEndpoint(t.Context(), db, e.ID); err != nil || moved {
+		t.Errorf("retire again = %v, %v, want false", moved, err)
+	}
+	if _, err := reprice("0.004"); reasonOf(err) != call.NotFound {
+		t.Errorf("price of a retired endpoint: %v, want a refusal with not_found", err)
+	}
+}
+
+func TestStore_Delist_OfManyOneMovesAndKeepsItsReason(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := create(t, db, draft(t, "weather", "/"))
+	var moved atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			ok, err := store.Delist(t.Context(), db, s.ID, "three strikes")
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				moved.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	got, err := store.Find(t.Context(), db, "weather")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if moved.Load() != 1 || got.State != catalog.Delisted || got.StateReason != "three strikes" || got.StateSince.Before(s.StateSince) {
+		t.Errorf("moved = %d, service = %s (%s), want 1, delisted", moved.Load(), got.State, got.StateReason)
+	}
+	if ok, err := store.Retire(t.Context(), db, s.ID, "withdrawn"); err != nil || !ok {
+		t.Errorf("retire a delisted service = %v, %v, want true", ok, err)
+	}
+	if ok, err := store.Delist(t.Context(), db, s.ID, "again"); err != nil || ok {
+		t.Errorf("delist a retired service = %v, %v, want false", ok, err)
+	}
+	if ok, err := store.Retire(t.Context(), db, s.ID, "again"); err != nil || ok {
+		t.Errorf("retire again = %v, %v, want false", ok, err)
+	}
+}
+
+func TestStore_Lock_HoldsOthersUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := create(t, db, draft(t, "weather", "/"))
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := store.Lock(t.Context(), tx, s.ID); err != nil || state != catalog.Listed {
+		t.Fatalf("Lock = %s, %v, want listed", state, err)
+	}
+	if ok, err := store.Delist(t.Context(), tx, s.ID, "three strikes"); err != nil || !ok {
+		t.Fatalf("Delist = %v, %v", ok, err)
+	}
+	seen := make(chan catalog.State, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
+			state, err := store.Lock(t.Context(), tx, s.ID)
+			seen <- state
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	// Whether it came before or after the commit, it must see what the first one wrote.
+	if got := <-seen; got != catalog.Delisted {
+		t.Errorf("the second Lock sees %s, want delisted", got)
+	}
+	err = inTx(t, db, func(tx pgx.Tx) error {
+		_, err := store.Lock(t.Context(), tx, uuid.New())
+		return err
+	})
+	if reasonOf(err) != call.NotFound {
+		t.Errorf("lock of nobody: %v, want a refusal with not_found", err)
+	}
+}

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"regexp"
+	"time"
+)
+
+const tokenCharsMin = 16
+
+func (p *problems) checkAddresses(c *Config) {
+	_, port, _ := net.SplitHostPort(string(c.OpsListen))
+	p.check("MARKET_OPS_LISTEN", c.OpsListen != c.Listen || port == "0")
+	p.checkPublicURL(c)
+	if _, set := p.values["MARKET_OWN_SOURCES"]; !set && !c.Dev {
+		c.OwnSources = Prefixes{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	}
+}
+
+// checkPublicURL wants an origin and nothing else: it is put before paths, and signed as part of what a caller pays for.
+func (p *problems) checkPublicURL(c *Config) {
+	const name = "MARKET_PUBLIC_URL"
+	if c.PublicURL == "" {
+		if !c.Dev {
+			p.wrong(name)
+		} else if p.ok("MARKET_LISTEN") {
+			c.PublicURL = c.Listen.localURL()
+		}
+		return
+	}
+	u, err := url.Parse(c.PublicURL)
+	if err != nil || !isOrigin(u) || (u.Scheme == "http" && !c.Dev) {
+		p.wrong(name)
+		return
+	}
+	c.PublicURL = u.Scheme + "://" + u.Host
+}
+
+func isOrigin(u *url.URL) bool {
+	return isWeb(u) && u.User == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && !u.ForceQuery && u.Fragment == ""
+}
+
+func isWeb(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
+}
+
+func (p *problems) checkDatabase(d *Database) {
+	if d.URL.Reveal() == "" {
+		return
+	}
+	u, err := url.Parse(d.URL.Reveal())
+	p.check("MARKET_DATABASE_URL", err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql"))
+}
+
+func (p *problems) checkKeys(c *Config) {
+	p.checkKey("MARKET_TREASURY_", c.Treasury, c.Dev)
+	p.checkKey("MARKET_GAS_", c.Gas, c.Dev)
+}
+
+var rawKeyForm = regexp.MustCompile(`^(0x)?[0-9a-fA-F]{64}$`)
+
+// checkKey wants one source for a key. Where two are given, nobody can tell which one was meant to hold the money.
+func (p *problems) checkKey(prefix string, k Key, dev bool) {
+	store, password, raw := prefix+"KEYSTORE", prefix+"KEYSTORE_PASSWORD_FILE", prefix+"KEY"
+	if key := k.Raw.Reveal(); key != "" {
+		switch {
+		case !dev:
+			p.say(raw, "bare keys are for development only; use %s and %s", store, password)
+		case !rawKeyForm.MatchString(key):
+			p.wrong(raw)
+		case k.Keystore != "" || k.PasswordFile != "":
+			p.say(raw, "set beside %s: one of the two", store)
+		}
+		return
+	}
+	p.checkFile(store, k.Keystore)
+	p.checkFile(password, k.PasswordFile)
+}
+
+// checkFile finds a missing file now and not when it is needed.
+func (p *problems) checkFile(name, path string) {
+	info, err := os.Stat(path)
+	p.check(name, err == nil && info.Mode().IsRegular())
+}
+
+func (p *problems) checkRanges(c *Config) {
+	durations := map[string]struct{ got, least, most time.Duration }{
+		"MARKET_QUOTE_VALIDITY": {c.QuoteValidity, 0, 24 * time.Hour},
+		"MARKET_STRIKE_WINDOW":  {c.StrikeWindow, time.Second, 8760 * time.Hour},
+		"MARKET_COOLDOWN":       {c.Cooldown, time.Millisecond, 24 * time.Hour},
+		"MARKET_PROBE_TTL":      {c.ProbeTTL, time.Millisecond, 10 * time.Minute},
+	}
+	for name, d := range durations {
+		p.check(name, d.least <= d.got && d.got <= d.most)
+	}
+	p.check("MARKET_STRIKE_LIMIT", 1 <= c.StrikeLimit && c.StrikeLimit <= 100)
+	p.check("MARKET_FEE_BPS", 0 <= c.FeeBPS && c.FeeBPS <= 10_000)
+	token := c.AdminToken.Reveal()
+	p.check("MARKET_ADMIN_TOKEN", token == "" || c.Dev || len(token) >= tokenCharsMin)
+}

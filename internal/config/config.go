@@ -1,0 +1,77 @@
+package config
+
+import "time"
+
+// Config is everything the environment says, checked. The tags are the table that `market serve --help` prints.
+type Config struct {
+	Dev       bool    `env:"MARKET_DEV" envDefault:"0" expect:"0 or 1" meaning:"development mode: raw keys, http upstreams and private upstream addresses are accepted"`
+	Listen    Address `env:"MARKET_LISTEN" envDefault:"127.0.0.1:4021" expect:"host:port" meaning:"public listener"`
+	OpsListen Address `env:"MARKET_OPS_LISTEN" envDefault:"127.0.0.1:4022" expect:"host:port other than MARKET_LISTEN" meaning:"operations listener: /livez, /readyz, /metrics, pprof"`
+	// PublicURL has no slash at its end. It is empty only in development, when it is not set and Listen leaves the port to the system.
+	PublicURL string `env:"MARKET_PUBLIC_URL" expect:"an https URL without user, path, query or fragment (http in development)" shown:"http://<MARKET_LISTEN> in development" meaning:"what callers see; every resource URL is built from it"`
+
+	Database
+
+	TrustedProxies Prefixes `env:"MARKET_TRUSTED_PROXIES" expect:"addresses or CIDR ranges, separated by commas" shown:"none" meaning:"whose forwarded headers count"`
+	OwnSources     Prefixes `env:"MARKET_OWN_SOURCES" expect:"addresses or CIDR ranges, separated by commas, or none" shown:"loopback; in development none" meaning:"caller addresses that are our own and move no strike"`
+
+	NetworksFile     string `env:"MARKET_NETWORKS" expect:"path of a networks file" meaning:"JSON file of networks and assets"`
+	FacilitatorsFile string `env:"MARKET_FACILITATORS" expect:"path of a facilitators file" shown:"one local facilitator for all networks" meaning:"JSON file of facilitators, in order"`
+
+	Treasury Key `envPrefix:"MARKET_TREASURY_" meaning:"receives payments and signs refunds"`
+	Gas      Key `envPrefix:"MARKET_GAS_" meaning:"sends transactions and pays their gas"`
+
+	QuoteValidity time.Duration `env:"MARKET_QUOTE_VALIDITY" envDefault:"10m" expect:"a duration from 0s to 24h" meaning:"how long an old price stays acceptable after a change"`
+	StrikeFold    bool          `env:"MARKET_STRIKE_FOLD" envDefault:"1" expect:"0 or 1" meaning:"concurrent failures of one incident are one strike"`
+	StrikeWindow  time.Duration `env:"MARKET_STRIKE_WINDOW" envDefault:"24h" expect:"a duration from 1s to 8760h" meaning:"how long an open strike counts"`
+	StrikeLimit   int           `env:"MARKET_STRIKE_LIMIT" envDefault:"3" expect:"a number from 1 to 100" meaning:"open strikes in the window that delist a service"`
+	Cooldown      time.Duration `env:"MARKET_COOLDOWN" envDefault:"60s" expect:"a duration from 1ms to 24h" meaning:"how long a service rests after a failure"`
+	ProbeTTL      time.Duration `env:"MARKET_PROBE_TTL" envDefault:"5s" expect:"a duration from 1ms to 10m" meaning:"how long a liveness verdict counts"`
+	RefundLimit   Limit         `env:"MARKET_REFUND_LIMIT" envDefault:"5/10m" expect:"count/duration, such as 5/10m: 1 to 1000000 in 1s to 24h" meaning:"refunded calls of a payer at an endpoint before it is refused there"`
+	AdminToken    Secret        `env:"MARKET_ADMIN_TOKEN" expect:"at least 16 characters" shown:"none: the API takes no admin" meaning:"bearer token of the admin API"`
+	FeeBPS        int           `env:"MARKET_FEE_BPS" envDefault:"500" expect:"basis points from 0 to 10000" meaning:"our fee on a call, pinned when its payment is claimed"`
+	LogLevel      LogLevel      `env:"MARKET_LOG_LEVEL" envDefault:"info" expect:"debug, info, warn or error" meaning:"the least that is logged"`
+
+	Networks     []Network     // read from NetworksFile; at least one
+	Facilitators []Facilitator // read from FacilitatorsFile; every network has one
+}
+
+// Database says where the data is: at a URL, or else in an embedded server.
+type Database struct {
+	URL     Secret `env:"MARKET_DATABASE_URL" expect:"a postgres:// URL" shown:"the embedded server under MARKET_DATA_DIR" meaning:"Postgres 14 or newer"`
+	DataDir string `env:"MARKET_DATA_DIR" expect:"a path" shown:"the user's data folder; /var/lib/market for root" meaning:"where the embedded server keeps its data"`
+	BinDir  string `env:"PG_BIN" expect:"a folder with initdb and postgres" shown:"looked for" meaning:"binaries of the embedded server"`
+}
+
+// A Key is a signing key in an encrypted file, or in development its bare hex.
+type Key struct {
+	Keystore     string `env:"KEYSTORE" expect:"path of a keystore file" meaning:"encrypted key"`
+	PasswordFile string `env:"KEYSTORE_PASSWORD_FILE" expect:"path of a file" meaning:"password of the keystore"`
+	Raw          Secret `env:"KEY" expect:"64 hex digits" meaning:"bare key; development only"`
+}
+
+// Load reads a process's environment, as os.Environ gives it, and the files that it names.
+func Load(environ []string) (Config, error) {
+	var c Config
+	p := newProblems(environ, &c)
+	p.parse(&c)
+	p.unknown()
+	p.checkAddresses(&c)
+	p.checkDatabase(&c.Database)
+	p.checkKeys(&c)
+	p.checkRanges(&c)
+	p.readFiles(&c)
+	if err := p.err(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// LoadDatabase reads only where the data is, for commands that need nothing else. Other variables are not looked at.
+func LoadDatabase(environ []string) (Database, error) {
+	var d Database
+	p := newProblems(environ, &d)
+	p.parse(&d)
+	p.checkDatabase(&d)
+	return d, p.err()
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errForm is a value that cannot be read. The report says what is expected, so it needs no more words.
+var errForm = errors.New("malformed")
+
+// An Address is host:port to listen on. An empty host is every address, port 0 leaves it to the system.
+type Address string
+
+// UnmarshalText checks the form.
+func (a *Address) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
+	if err != nil {
+		return err
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return errForm
+	}
+	*a = Address(text)
+	return nil
+}
+
+// localURL is how a browser on this machine reaches the address; empty while the port is not known.
+func (a Address) localURL() string {
+	host, port, err := net.SplitHostPort(string(a))
+	if err != nil || port == "0" {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// Prefixes are ranges of IP addresses. A single address is a range of one.
+type Prefixes []netip.Prefix
+
+// UnmarshalText reads a list separated by commas; "none" is the empty list.
+func (p *Prefixes) UnmarshalText(text []byte) error {
+	*p = Prefixes{}
+	if string(text) == "none" {
+		return nil
+	}
+	for item := range strings.SplitSeq(string(text), ",") {
+		prefix, err := parsePrefix(strings.TrimSpace(item))
+		if err != nil {
+			return err
+		}
+		*p = append(*p, prefix)
+	}
+	return nil
+}
+
+func parsePrefix(item string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(item); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	prefix, err := netip.ParsePrefix(item)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	// Peers' addresses are compared unmapped, so a mapped range would match none of them.
+	if prefix.Addr().Is4In6() {
+		return netip.Prefix{}, errForm
+	}
+	return prefix.Masked(), nil
+}
+
+// A Limit is so many in a window of time.
+type Limit struct {
+	Count  int
+	Window time.Duration
+}
+
+// UnmarshalText reads "5/10m".
+func (l *Limit) UnmarshalText(text []byte) error {
+	count, window, found := strings.Cut(string(text), "/")
+	n, errCount := strconv.Atoi(count)
+	d, errWindow := time.ParseDuration(window)
+	if !found || errCount != nil || errWindow != nil || n < 1 || n > 1_000_000 || d < time.Second || d > 24*time.Hour {
+		return errForm
+	}
+	*l = Limit{n, d}
+	return nil
+}
+
+// A LogLevel is the least that is logged.
+type LogLevel string
+
+// UnmarshalText takes the four levels.
+func (l *LogLevel) UnmarshalText(text []byte) error {
+	switch level := string(text); level {
+	case "debug", "info", "warn", "error":
+		*l = LogLevel(level)
+		return nil
+	}
+	return errForm
+}
