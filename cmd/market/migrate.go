@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"market/internal/app"
 	"market/internal/config"
 	"market/internal/postgres"
 )
@@ -20,23 +21,17 @@ func newMigrateCommand() *cobra.Command {
 	}
 }
 
-func migrate(ctx context.Context) (err error) {
+func migrate(ctx context.Context) error {
 	d, err := config.LoadDatabase(os.Environ())
 	if err != nil {
 		return err
 	}
-	url := d.URL.Reveal()
-	if url == "" {
-		dir := d.DataDir
-		if dir == "" {
-			dir = postgres.DefaultDataDir()
-		}
-		embedded, err := postgres.StartEmbedded(ctx, postgres.Embedded{Dir: dir, BinDir: d.BinDir})
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, embedded.Stop(context.WithoutCancel(ctx))) }()
-		url = embedded.URL()
+	if url := d.URL.Reveal(); url != "" {
+		return postgres.Migrate(ctx, url)
 	}
-	return postgres.Migrate(ctx, url)
+	embedded, err := app.StartEmbedded(ctx, d)
+	if err != nil {
+		return err
+	}
+	return errors.Join(postgres.Migrate(ctx, embedded.URL()), embedded.Stop(context.WithoutCancel(ctx)))
 }

@@ -16,7 +16,7 @@ const migrateTime = 10 * time.Minute
 func (a *App) openDatabase(ctx context.Context, c config.Config) (url string, err error) {
 	url = c.Database.URL.Reveal()
 	if url == "" {
-		if url, err = a.startEmbedded(ctx, c); err != nil {
+		if url, err = a.startEmbedded(ctx, c.Database); err != nil {
 			return "", err
 		}
 	}
@@ -39,12 +39,8 @@ func (a *App) openDatabase(ctx context.Context, c config.Config) (url string, er
 	return url, nil
 }
 
-func (a *App) startEmbedded(ctx context.Context, c config.Config) (string, error) {
-	dir := c.DataDir
-	if dir == "" {
-		dir = postgres.DefaultDataDir()
-	}
-	embedded, err := postgres.StartEmbedded(ctx, postgres.Embedded{Dir: dir, BinDir: c.BinDir})
+func (a *App) startEmbedded(ctx context.Context, d config.Database) (string, error) {
+	embedded, err := StartEmbedded(ctx, d)
 	if err != nil {
 		return "", err
 	}
@@ -56,6 +52,15 @@ func (a *App) startEmbedded(ctx context.Context, c config.Config) (string, error
 		default: // somebody is being told already
 		}
 	}()
-	a.log.Info().Str("dir", dir).Int("major", embedded.Major()).Msg("embedded database started")
+	a.log.Info().Int("postgres", embedded.Major()).Msg("embedded database started")
 	return embedded.URL(), nil
+}
+
+// StartEmbedded starts the private database of a configuration that names no other. The caller stops it.
+func StartEmbedded(ctx context.Context, d config.Database) (*postgres.Server, error) {
+	dir := d.DataDir
+	if dir == "" {
+		dir = postgres.DefaultDataDir()
+	}
+	return postgres.StartEmbedded(ctx, postgres.Embedded{Dir: dir, BinDir: d.BinDir})
 }

@@ -105,7 +105,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Result, error) {
 }
 
 // DoWith sends a request with a payment that exists already: that of Result.PaymentHeader or of an UnclearError. A failure on the
-// way is an UnclearError.
+// way is an UnclearError. The transport may send a GET once more on a connection that broke, which repeats the same payment too.
 func (c *Client) DoWith(ctx context.Context, r Request, paymentHeader string) (*Result, error) {
 	result, err := c.send(ctx, r, paymentHeader)
 	if err != nil {

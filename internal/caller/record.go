@@ -54,6 +54,7 @@ func (c *Client) FindRecord(ctx context.Context, recordURL string) (Record, erro
 	if err := json.Unmarshal(answer.Body, &r); err != nil {
 		return Record{}, fmt.Errorf("read call: %w", err)
 	}
+	r.Refund.clean()
 	return r, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
+	"slices"
 
 	"market/internal/call"
 	"market/internal/payment"
@@ -55,6 +56,13 @@ type Refund struct {
 	Transaction string `json:"transaction"`
 }
 
+// clean makes the texts of a server fit to be shown.
+func (r *Refund) clean() {
+	if r != nil {
+		r.State, r.Transaction = printable(r.State), printable(r.Transaction)
+	}
+}
+
 // RefundConfirmed is the state of a refund that is proved on the chain.
 const RefundConfirmed = "confirmed"
 
@@ -86,9 +94,12 @@ func (c *Charged) UnmarshalJSON(data []byte) error {
 // read takes from the headers and the body what a market says about the call.
 func (r *Result) read() {
 	r.CallID = printable(r.Header.Get(HeaderCall))
-	r.Outcome = call.Outcome(r.Header.Get(HeaderOutcome))
+	if outcome := call.Outcome(r.Header.Get(HeaderOutcome)); slices.Contains(call.Outcomes(), outcome) {
+		r.Outcome = outcome
+	}
 	if h := r.Header.Get(payment.HeaderResponse); h != "" {
 		if settled, err := payment.DecodeResponse(h); err == nil {
+			settled.Transaction, settled.Network, settled.Payer = printable(settled.Transaction), printable(settled.Network), printable(settled.Payer)
 			r.Payment = &settled
 		}
 	}
@@ -100,6 +111,7 @@ func (r *Result) read() {
 	var p Problem
 	if err := json.Unmarshal(r.Body, &p); err == nil && p.Code != "" {
 		p.Code, p.Title, p.Detail = call.Reason(printable(string(p.Code))), printable(p.Title), printable(p.Detail)
+		p.Refund.clean()
 		r.Problem = &p
 	}
 }

@@ -1,5 +1,3 @@
-//go:build keystore
-
 package chain
 
 import (

@@ -1,4 +1,3 @@
-//go:build keystore
 
 package chain
 

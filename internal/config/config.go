@@ -10,7 +10,7 @@ type Config struct {
 	// PublicURL has no slash at its end. It is empty only in development, when it is not set and Listen leaves the port to the system.
 	PublicURL string `env:"MARKET_PUBLIC_URL" expect:"an https URL without user, path, query or fragment (http in development)" shown:"http://<MARKET_LISTEN> in development" meaning:"what callers see; every resource URL is built from it"`
 
-	Database
+	Database Database
 
 	TrustedProxies Prefixes `env:"MARKET_TRUSTED_PROXIES" expect:"addresses or CIDR ranges, separated by commas" shown:"none" meaning:"whose forwarded headers count"`
 	OwnSources     Prefixes `env:"MARKET_OWN_SOURCES" expect:"addresses or CIDR ranges, separated by commas, or none" shown:"loopback; in development none" meaning:"caller addresses that are our own and move no strike"`
@@ -18,8 +18,8 @@ type Config struct {
 	NetworksFile     string `env:"MARKET_NETWORKS" expect:"path of a networks file" meaning:"JSON file of networks and assets"`
 	FacilitatorsFile string `env:"MARKET_FACILITATORS" expect:"path of a facilitators file" shown:"one local facilitator for all networks" meaning:"JSON file of facilitators, in order"`
 
-	Treasury Key `envPrefix:"MARKET_TREASURY_" meaning:"receives payments and signs refunds"`
-	Gas      Key `envPrefix:"MARKET_GAS_" meaning:"sends transactions and pays their gas"`
+	Treasury Key `envPrefix:"MARKET_TREASURY_" meaning:"treasury, which receives payments and signs refunds"`
+	Gas      Key `envPrefix:"MARKET_GAS_" meaning:"gas account, which sends our transactions"`
 
 	QuoteValidity time.Duration `env:"MARKET_QUOTE_VALIDITY" envDefault:"10m" expect:"a duration from 0s to 24h" meaning:"how long an old price stays acceptable after a change"`
 	StrikeFold    bool          `env:"MARKET_STRIKE_FOLD" envDefault:"1" expect:"0 or 1" meaning:"concurrent failures of one incident are one strike"`
@@ -32,8 +32,8 @@ type Config struct {
 	FeeBPS        int           `env:"MARKET_FEE_BPS" envDefault:"500" expect:"basis points from 0 to 10000" meaning:"our fee on a call, pinned when its payment is claimed"`
 	LogLevel      LogLevel      `env:"MARKET_LOG_LEVEL" envDefault:"info" expect:"debug, info, warn or error" meaning:"the least that is logged"`
 
-	Networks     []Network     // read from NetworksFile; at least one
-	Facilitators []Facilitator // read from FacilitatorsFile; every network has one
+	Networks     []Network     `env:"-"` // read from NetworksFile; at least one
+	Facilitators []Facilitator `env:"-"` // read from FacilitatorsFile; every network has one
 }
 
 // Database says where the data is: at a URL, or else in an embedded server.

@@ -21,15 +21,16 @@ func Describe() []Variable { return variables(reflect.TypeFor[Config](), "", "")
 
 func variables(t reflect.Type, prefix, whose string) []Variable {
 	var all []Variable
-	for _, f := range reflect.VisibleFields(t) {
-		if len(f.Index) > 1 { // comes again with the struct that it is promoted from
-			continue
-		}
+	for i := range t.NumField() {
+		f := t.Field(i)
 		name, tagged := f.Tag.Lookup("env")
 		if !tagged {
 			if f.Type.Kind() == reflect.Struct {
 				all = append(all, variables(f.Type, prefix+f.Tag.Get("envPrefix"), f.Tag.Get("meaning"))...)
 			}
+			continue
+		}
+		if name == "-" { // read from a file
 			continue
 		}
 		v := Variable{
@@ -44,7 +45,7 @@ func variables(t reflect.Type, prefix, whose string) []Variable {
 			v.Default = shown
 		}
 		if whose != "" {
-			v.Meaning += " of the one that " + whose
+			v.Meaning = whose + ": " + v.Meaning
 		}
 		all = append(all, v)
 	}

@@ -120,7 +120,9 @@ func (r *report) network(e networkEntry) Network {
 	r.check("rpc", 1 <= len(e.RPC) && len(e.RPC) <= rpcMax, len(e.RPC), fmt.Sprintf("1 to %d URLs", rpcMax))
 	for i, rpc := range e.RPC {
 		// Its text is not repeated: providers put the key into the path.
-		r.check(fmt.Sprintf("rpc[%d]", i), isWebURL(rpc), len(rpc), "an http(s) URL (the number is its length)")
+		if !isWebURL(rpc) {
+			r.errs = append(r.errs, fmt.Errorf("%s.rpc[%d]: expected an http(s) URL", r.at, i))
+		}
 	}
 	r.check("floor_usd", e.FloorUSD == "" || usdForm.MatchString(e.FloorUSD), e.FloorUSD, "US dollars such as 0.001")
 	if usdForm.MatchString(e.FloorUSD) {

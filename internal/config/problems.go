@@ -82,7 +82,7 @@ func (p *problems) say(name, format string, args ...any) {
 
 // fileLine adds one of several lines about the file that a variable names.
 func (p *problems) fileLine(name string, err error) {
-	p.lines[name] = append(p.lines[name], fmt.Errorf("%s: %s: %w", name, p.values[name], err))
+	p.lines[name] = append(p.lines[name], fmt.Errorf("%s: %q: %w", name, shorten(p.values[name]), err))
 }
 
 func (p *problems) ok(name string) bool { return len(p.lines[name]) == 0 }

@@ -19,9 +19,19 @@ func (p *Path) probe(ctx context.Context, r Request) *refusal.Error {
 		return refusal.New(call.Internal, "").WithCause(err)
 	}
 	if !v.Live {
-		return notLive(v.Why, p.Now().Add(p.Prober.TTL()))
+		return p.notAlive(v)
 	}
 	return nil
+}
+
+// notAlive tells a service that does not live from trouble of ours that kept us from seeing whether it does.
+func (p *Path) notAlive(v upstream.Verdict) *refusal.Error {
+	until := p.Now().Add(p.Prober.TTL())
+	switch v.Reason {
+	case call.EgressDown, call.LocalError:
+		return refusal.New(call.NotReady, "services cannot be reached at the moment: %s", v.Why).WithUntil(until)
+	}
+	return refusal.New(call.NotLive, "%s", v.Why).WithUntil(until)
 }
 
 // resting says why a service gets no work, from what the database knew when it wrote the settlement.

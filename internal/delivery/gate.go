@@ -28,7 +28,7 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 	}
 	if v, known := p.Prober.Last(r.Target.Service.ID); known && !v.Live {
 		p.Prober.Wanted(r.Target.Service)
-		return payment.Challenge{}, notLive(v.Why, p.Now().Add(p.Prober.TTL()))
+		return payment.Challenge{}, p.notAlive(v)
 	}
 	offers, no := p.offers(ctx, r.Target)
 	if no != nil {
@@ -93,10 +93,6 @@ func (p *Path) resource(t catalog.Target) payment.Resource {
 
 func coolingDown(until time.Time) *refusal.Error {
 	return refusal.New(call.InCooldown, "the service failed a moment ago and rests before it gets work again").WithUntil(until)
-}
-
-func notLive(why string, until time.Time) *refusal.Error {
-	return refusal.New(call.NotLive, "the service does not answer its liveness probe (%s)", why).WithUntil(until)
 }
 
 func notReady(until time.Time, cause error) *refusal.Error {

@@ -63,9 +63,8 @@ func (e *Engine) Settle(ctx context.Context, s chain.Signed) chain.Settlement {
 	if len(earlier) > 0 && earlier[0].open {
 		return e.carry(ctx, s, earlier[0])
 	}
-	a := attempt{Signed: s}
+	a := attempt{Signed: s, shown: shownBy(s, earlier)}
 	if len(earlier) > 0 {
-		a.shown = earlier[0].hash
 		if done, ok := e.settledBy(ctx, s, earlier); ok {
 			return done
 		}
@@ -96,7 +95,7 @@ func (e *Engine) permit(s chain.Signed) error {
 	return nil
 }
 
-// settledBy looks whether one of the mined transactions of an authorization moved the money. False means that all were undone.
+// settledBy looks whether one of the mined transactions of an authorization moved the money. False means that none did.
 func (e *Engine) settledBy(ctx context.Context, s chain.Signed, mined []sending) (chain.Settlement, bool) {
 	hashes := make([]common.Hash, len(mined))
 	for i, tx := range mined {
@@ -104,16 +103,15 @@ func (e *Engine) settledBy(ctx context.Context, s chain.Signed, mined []sending)
 	}
 	receipts, err := e.node.Receipts(ctx, hashes)
 	if err != nil {
-		return unknown(hashes[0], whyPending, err), true
+		return unknown(shownBy(s, mined), whyPending, err), true
 	}
-	for _, r := range receipts {
+	for i, r := range receipts {
 		proof, v := judge(r, s.Expect(), e.node.Network().ServeAtDepth)
-		switch v {
-		case verdictSettled:
+		switch {
+		case v == verdictSettled:
 			return settled(proof), true
-		case verdictUnproved:
+		case v == verdictUnproved && mined[i].carries(s):
 			return unknown(r.Transaction, whyMismatch, errMismatch), true
-		case verdictWait, verdictReverted:
 		}
 	}
 	return chain.Settlement{}, false

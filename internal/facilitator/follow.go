@@ -41,7 +41,8 @@ func judge(r *chain.Receipt, want chain.Expect, depth int) (chain.Proof, verdict
 	return proof, verdictSettled
 }
 
-// carry shows a stored transaction to the chain and waits for what becomes of it.
+// carry shows a stored transaction to the chain and waits for what becomes of it. It can be of another authorization with the same
+// nonce, a refund that was signed anew for example: of the two the chain takes one, so it has to be known first what became of that.
 func (e *Engine) carry(ctx context.Context, s chain.Signed, tx sending) chain.Settlement {
 	w := e.watch.add(tx.hash)
 	defer e.watch.remove(w)
@@ -62,9 +63,12 @@ func (e *Engine) carry(ctx context.Context, s chain.Signed, tx sending) chain.Se
 			case verdictSettled:
 				return settled(proof)
 			case verdictUnproved:
-				return unknown(tx.hash, whyMismatch, errMismatch)
+				if tx.carries(s) {
+					return unknown(tx.hash, whyMismatch, errMismatch)
+				}
+				return e.resolveOther(ctx, s, tx)
 			case verdictReverted:
-				return e.resolveReverted(ctx, attempt{Signed: s, shown: tx.hash})
+				return e.resolveReverted(ctx, attempt{Signed: s, shown: shownBy(s, []sending{tx})})
 			case verdictWait:
 			}
 		}

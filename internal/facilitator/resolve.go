@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/chain"
 )
 
@@ -52,16 +54,30 @@ func (e *Engine) resolveReverted(ctx context.Context, a attempt) chain.Settlemen
 	if used {
 		return e.resolveUsed(ctx, a, errUndone)
 	}
-	rejected := chain.Settlement{Status: chain.StatusRejected, Transaction: a.shown, Why: whyFailed, Err: errUndone}
 	err = insist(ctx, func() error {
 		return e.node.Simulate(ctx, e.gas.Address(), e.opts.GasLimit, a.Signed)
 	})
+	cause := errUndone
+	if err != nil {
+		cause = fmt.Errorf("%w; simulated again: %w", errUndone, err)
+	}
 	var revert *chain.Revert
 	if errors.As(err, &revert) && e.payerFault(ctx, a.Signed, revert) {
-		rejected.Why, rejected.PayerFault = revert.Code(), true
+		return a.stopped(revert.Code(), true, cause)
 	}
-	if err != nil {
-		rejected.Err = fmt.Errorf("%w; simulated again: %w", errUndone, err)
+	if a.shown == (common.Hash{}) {
+		return a.stopped(whyTrouble, false, cause)
 	}
-	return rejected
+	return chain.Settlement{Status: chain.StatusRejected, Transaction: a.shown, Why: whyFailed, Err: cause}
+}
+
+var errOther = errors.New("another authorization with this nonce is on its way")
+
+// resolveOther settles an authorization after a transaction of another one with its nonce has succeeded.
+func (e *Engine) resolveOther(ctx context.Context, s chain.Signed, tx sending) chain.Settlement {
+	if _, err := e.prepare(ctx, s); err != nil {
+		return e.refuse(ctx, attempt{Signed: s}, err)
+	}
+	// The nonce is unused after all, so the asset lies. Nothing more is sent before that transaction is final.
+	return unknown(tx.hash, whyMismatch, errOther)
 }

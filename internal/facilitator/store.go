@@ -1,12 +1,14 @@
 package facilitator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -26,6 +28,22 @@ type sending struct {
 	hash  common.Hash
 	raw   []byte
 	open  bool // not yet known to be mined for good
+}
+
+// carries says whether this very authorization is in the transaction. Another one of the same nonce has other calldata.
+func (tx sending) carries(s chain.Signed) bool {
+	var decoded types.Transaction
+	return decoded.UnmarshalBinary(tx.raw) == nil && bytes.Equal(decoded.Data(), chain.Calldata(s))
+}
+
+// shownBy returns the newest transaction that carries an authorization; the zero hash means that none does.
+func shownBy(s chain.Signed, all []sending) common.Hash {
+	for _, tx := range all {
+		if tx.carries(s) {
+			return tx.hash
+		}
+	}
+	return common.Hash{}
 }
 
 // An authorization can have more than one transaction only one after another, each undone by the chain before the next.

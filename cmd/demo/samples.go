@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// sampleServices is what two providers would run: one that works, and one that answers its probe and fails at its work.
+type sampleServices struct {
+	server *http.Server
+	url    string
+	ended  chan error
+}
+
+const (
+	weatherPrice = "0.002"
+	oraclePrice  = "0.005"
+)
+
+func startSamples() (*sampleServices, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start the sample services: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /weather/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /weather/v1/current", weather)
+	mux.HandleFunc("GET /oracle/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /oracle/v1/answer", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the oracle has lost its crystal ball", http.StatusInternalServerError)
+	})
+	s := &sampleServices{
+		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+		url:    "http://" + l.Addr().String(),
+		ended:  make(chan error, 1),
+	}
+	go func() { s.ended <- s.server.Serve(l) }()
+	return s, nil
+}
+
+// weather invents the same weather for the same city.
+func weather(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		City string `json:"city"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&in); err != nil {
+		http.Error(w, "want {\"city\": …}", http.StatusBadRequest)
+		return
+	}
+	temp := 8
+	for _, letter := range in.City {
+		temp = (temp*31 + int(letter)) % 35
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"city": in.City, "temp_c": temp}) // the caller left, if this fails
+}
+
+func (s *sampleServices) close(ctx context.Context) error {
+	err := s.server.Shutdown(ctx)
+	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+// listings is the seeded catalog.
+func (s *sampleServices) listings() []map[string]any {
+	return []map[string]any{
+		{
+			"slug": "weather", "name": "Weather", "description": "Current weather by city", "tags": []string{"data", "sample"},
+			"base_url": s.url + "/weather", "probe": map[string]any{"method": "GET", "path": "/healthz", "statuses": []string{"200-299"}},
+			"endpoints": []any{map[string]any{
+				"method": "POST", "path": "/v1/current", "price_usd": weatherPrice, "description": "Current weather of a city",
+				"input_schema": map[string]any{"type": "object", "required": []string{"city"},
+					"properties": map[string]any{"city": map[string]any{"type": "string", "minLength": 1}}},
+				"input_example": map[string]any{"city": "Lima"}, "output_example": map[string]any{"city": "Lima", "temp_c": 19},
+				"trial_calls_per_day": 5,
+			}},
+		},
+		{
+			"slug": "oracle", "name": "Oracle", "description": "A sample of a service that takes the call and fails", "tags": []string{"sample"},
+			"base_url": s.url + "/oracle", "probe": map[string]any{"method": "GET", "path": "/healthz", "statuses": []string{"200-299"}},
+			"endpoints": []any{map[string]any{
+				"method": "GET", "path": "/v1/answer", "price_usd": oraclePrice, "description": "Answers with an error, always",
+			}},
+		},
+	}
+}

@@ -1,0 +1,94 @@
+package apptest
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A Service is what a provider runs. What it does at its probe and at its work can be changed while the test goes on.
+type Service struct {
+	Slug string
+	URL  string // of its one endpoint, as callers see it: POST …/work
+
+	probed atomic.Int64
+	asked  atomic.Int64
+	live   atomic.Bool
+	mu     sync.Mutex
+	work   http.HandlerFunc
+}
+
+// Works is a service's good answer.
+func Works(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(`{"done":true}`))
+}
+
+// Fails is a service's own failure.
+func Fails(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "broken inside", http.StatusInternalServerError)
+}
+
+// PriceUnits is what a call of a listed service costs, in base units.
+const PriceUnits = 2000
+
+// List starts a service, puts it on the shelf with one endpoint, POST /work for 0.002 USD, whose body must be {"n": whole number}, and
+// returns it. change may alter the endpoint's listing; nil leaves it.
+func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change map[string]any) *Service {
+	t.Helper()
+	s := &Service{Slug: slug, URL: w.URL + "/s/" + slug + "/work", work: work}
+	s.live.Store(true)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(rw http.ResponseWriter, _ *http.Request) {
+		s.probed.Add(1)
+		if !s.live.Load() {
+			rw.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("/", func(rw http.ResponseWriter, r *http.Request) {
+		s.asked.Add(1)
+		s.mu.Lock()
+		work := s.work
+		s.mu.Unlock()
+		work(rw, r)
+	})
+	upstream := httptest.NewServer(mux)
+	t.Cleanup(upstream.Close)
+	endpoint := map[string]any{
+		"method": "POST", "path": "/work", "price_usd": "0.002", "description": "Work",
+		"input_schema": map[string]any{"type": "object", "required": []string{"n"}, "additionalProperties": false,
+			"properties": map[string]any{"n": map[string]any{"type": "integer"}}},
+		"input_example": map[string]any{"n": 4711},
+	}
+	maps.Copy(endpoint, change)
+	status, answer := w.Admin(t, http.MethodPost, "/api/v1/services", map[string]any{
+		"slug": slug, "name": slug, "base_url": upstream.URL, "probe": map[string]any{"method": "GET", "path": "/healthz", "statuses": []string{"200"}},
+		"endpoints": []any{endpoint},
+	})
+	if status != http.StatusCreated {
+		t.Fatalf("list %s: %d %v", slug, status, answer)
+	}
+	Eventually(t, "the new service is found", func() bool {
+		return w.Send(t, Ask(s.URL), "").Status != http.StatusNotFound
+	})
+	return s
+}
+
+// Do changes what the service does when it is asked.
+func (s *Service) Do(work http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.work = work
+}
+
+// SetLive says what the service answers its probe.
+func (s *Service) SetLive(live bool) { s.live.Store(live) }
+
+// Asked counts the requests to its work.
+func (s *Service) Asked() int { return int(s.asked.Load()) }
+
+// Probed counts the requests to its probe.
+func (s *Service) Probed() int { return int(s.probed.Load()) }

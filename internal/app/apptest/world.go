@@ -1,0 +1,219 @@
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"market/internal/app"
+	"market/internal/chain"
+	"market/internal/config"
+	"market/internal/devnet"
+	"market/internal/money"
+	"market/internal/postgres"
+	"market/internal/postgres/pgtest"
+)
+
+const (
+	// burst is how far the chain may run ahead of the clock, in seconds, so that tests do not wait for blocks.
+	burst      = 30
+	adminToken = "a-token-of-the-tests-only"
+	patience   = 60 * time.Second // until something that has to happen counts as not happening
+)
+
+// A World is one running marketplace.
+type World struct {
+	App      *app.App
+	Chain    *devnet.Chain
+	DB       *pgxpool.Pool
+	URL      string
+	Treasury common.Address
+}
+
+// Start starts a marketplace and stops it with the test. Each of env, "NAME=value", overrides what a test usually has: development mode,
+// a probe that is never remembered, and no limit on refunded calls.
+func Start(t testing.TB, env ...string) *World {
+	t.Helper()
+	databaseURL := pgtest.URL(t)
+	treasuryKey, treasury := NewKey(t)
+	gasKey, gas := NewKey(t)
+	ether := new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)
+	net, err := devnet.Start(t.Context(), devnet.Options{Burst: burst, Alloc: map[common.Address]*big.Int{gas.Address(): ether}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = net.Close() })
+	environ := append([]string{
+		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_DATABASE_URL=" + databaseURL,
+		"MARKET_NETWORKS=" + networksFile(t, net), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
+		"MARKET_ADMIN_TOKEN=" + adminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
+	}, env...)
+	c, err := config.Load(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.Start(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := a.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	db, err := postgres.Open(t.Context(), databaseURL, func(c *pgxpool.Config) { c.MaxConns = 4 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return &World{App: a, Chain: net, DB: db, URL: a.URL(), Treasury: treasury.Address()}
+}
+
+func networksFile(t testing.TB, net *devnet.Chain) string {
+	t.Helper()
+	networks, err := json.Marshal(map[string]any{"networks": []any{map[string]any{
+		"id": devnet.NetworkID, "v1_name": devnet.V1Name, "rpc": []string{net.URL()}, "confirmations": 2, "serve_at_depth": 1,
+		"floor_usd": "0.001",
+		"assets": []any{map[string]any{"address": devnet.TokenAddress().Hex(), "symbol": devnet.TokenSymbol,
+			"decimals": devnet.TokenDecimals, "eip712_name": devnet.TokenName, "eip712_version": devnet.TokenVersion}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "networks.json")
+	if err := os.WriteFile(file, networks, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// NewKey returns a fresh key, as hex and parsed.
+func NewKey(t testing.TB) (string, chain.Key) {
+	t.Helper()
+	raw, err := crypto.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := hexutil.Encode(crypto.FromECDSA(raw))[2:]
+	key, err := chain.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, key
+}
+
+// Payer returns a fresh wallet that holds so many base units.
+func (w *World) Payer(t testing.TB, units uint64) chain.Key {
+	t.Helper()
+	_, key := NewKey(t)
+	if units > 0 {
+		w.Mint(t, key.Address(), units)
+	}
+	return key
+}
+
+// Mint gives an account so many base units.
+func (w *World) Mint(t testing.TB, to common.Address, units uint64) {
+	t.Helper()
+	if err := w.Chain.Mint(t.Context(), to, money.FromUnits(units)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Balance reads what an account holds, in base units.
+func (w *World) Balance(t testing.TB, of common.Address) uint64 {
+	t.Helper()
+	b, err := w.Chain.BalanceOf(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Big().Uint64()
+}
+
+// Shift moves the market's time forward.
+func (w *World) Shift(t testing.TB, d time.Duration) {
+	t.Helper()
+	pgtest.Shift(t, w.DB, d)
+}
+
+// Admin sends a request with the admin token and returns the decoded answer.
+func (w *World) Admin(t testing.TB, method, path string, body any) (int, map[string]any) {
+	t.Helper()
+	var in io.Reader = http.NoBody
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, w.URL+path, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+adminToken)
+	answer := w.do(t, r)
+	return answer.Status, answer.JSON
+}
+
+// Eventually waits until something holds, looking often, and fails the test where it does not come to.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("it did not come to this: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// OpenStrikes returns the strikes that count, as the admin API lists them.
+func (w *World) OpenStrikes(t testing.TB, slug string) []Strike {
+	t.Helper()
+	_, answer := w.Admin(t, http.MethodGet, "/api/v1/admin/strikes", nil)
+	var open []Strike
+	items, _ := answer["items"].([]any)
+	for _, item := range items {
+		s, _ := item.(map[string]any)
+		if s["service"] == slug {
+			n, _ := s["deliveries"].(float64)
+			open = append(open, Strike{ID: str(s["id"]), Deliveries: int(n)})
+		}
+	}
+	return open
+}
+
+// A Strike is one open strike with the number of deliveries that prove it.
+type Strike struct {
+	ID         string
+	Deliveries int
+}
+
+func str(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// Path cuts a URL of this world to what follows the host.
+func (w *World) Path(url string) string { return strings.TrimPrefix(url, w.URL) }

@@ -1,0 +1,127 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"market/internal/call"
+	"market/internal/catalog"
+)
+
+// A Request is a caller's request to an endpoint of a service.
+type Request struct {
+	Service  *catalog.Service
+	Endpoint *catalog.Endpoint
+	Path     string // escaped, from catalog.Target.UpstreamPath
+	CallID   call.ID
+	Method   string
+	RawQuery string
+	Header   http.Header // the caller's; what of it is sent on is decided here
+	Body     []byte
+}
+
+// A Result is how a service answered, or why it did not. Whose doing it was is the party of call.RowOf(Reason).
+type Result struct {
+	Outcome       call.Outcome
+	Reason        call.Reason
+	Detail        string      // for people; public
+	Status        int         // 0 where no answer came
+	Header        http.Header // of a served answer: what the caller may see of it
+	Body          []byte      // of a served answer, as it came, content encoding and all
+	ServiceAnswer []byte      // of an answer that turned the request down: its body, where that is JSON or text, cut to 4 KB
+	RetryAfter    time.Duration
+	Latency       time.Duration
+	Err           error // for the log
+}
+
+// Ask sends a request to a service, once, and waits for the answer at most as long as the endpoint's timeout. ctx should not end with
+// the caller's connection; ending it stops the request and says nothing about the service.
+func (c *Client) Ask(ctx context.Context, r Request) Result {
+	started := time.Now()
+	result := c.ask(ctx, r)
+	result.Latency = time.Since(started)
+	row, _ := call.RowOf(result.Reason)
+	result.Outcome = row.Outcome
+	return result
+}
+
+func (c *Client) ask(parent context.Context, r Request) Result {
+	ctx, cancel := context.WithTimeout(parent, r.Endpoint.Timeout)
+	defer cancel()
+	var p progress
+	request, err := newRequest(p.watch(ctx), r)
+	if err != nil {
+		return failed(cause{call.LocalError, "the request could not be built"}, 0, err)
+	}
+	// The transport and not a http.Client: nothing follows redirects or keeps cookies.
+	response, err := c.transport.RoundTrip(request)
+	if err != nil {
+		return failed(classify(err, &p, parent.Err() != nil), 0, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+
+	switch is := statusCause(r.Endpoint, response.StatusCode); is.reason {
+	case call.OK:
+		p.answered.Store(true)
+		return served(r, response, &p, parent)
+	case call.RejectedByService:
+		result := failed(is, response.StatusCode, nil)
+		result.ServiceAnswer = serviceAnswer(response)
+		return result
+	case call.UpstreamThrottled:
+		result := failed(is, response.StatusCode, nil)
+		result.RetryAfter = retryAfter(response.Header.Get("Retry-After"), c.now())
+		drain(response)
+		return result
+	default:
+		drain(response)
+		return failed(is, response.StatusCode, nil)
+	}
+}
+
+func failed(is cause, status int, err error) Result {
+	return Result{Reason: is.reason, Detail: is.detail, Status: status, Err: err}
+}
+
+func newRequest(ctx context.Context, r Request) (*http.Request, error) {
+	// A server takes "#" in a request's query for a part of the query. Written out again it would end the query.
+	u, err := r.Service.URL(r.Path, strings.ReplaceAll(r.RawQuery, "#", "%23"))
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, r.Method, u.String(), bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("build request: %w", err)
+	}
+	request.URL = u
+	request.Header = requestHeader(r)
+	return request, nil
+}
+
+// served reads the body of an answer with a status that the listing promises.
+func served(r Request, response *http.Response, p *progress, parent context.Context) Result {
+	status, limit := response.StatusCode, int64(r.Endpoint.MaxResponseBytes)
+	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than the %d bytes that its listing allows", limit)}
+	bodiless := r.Method == http.MethodHead // whose Content-Length is that of a body that does not come
+	if !bodiless && response.ContentLength > limit {
+		return failed(tooLarge, status, nil)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if int64(len(body)) > limit {
+		return failed(tooLarge, status, nil)
+	}
+	if err != nil {
+		return failed(classify(err, p, parent.Err() != nil), status, err)
+	}
+	if r.Endpoint.ChecksOutput() && !bodiless && status <= 299 {
+		if err := checkOutput(r.Endpoint, response.Header.Get("Content-Encoding"), body); err != nil {
+			return failed(cause{call.UpstreamBadResponse, "the service's answer is not what its listing promises"}, status, err)
+		}
+	}
+	return Result{Reason: call.OK, Status: status, Header: pass(response.Header, toCaller), Body: body}
+}

@@ -1,0 +1,75 @@
+package upstream
+
+import (
+	"net/http"
+	"strings"
+)
+
+const (
+	headerValueMax = 1024
+	userAgent      = "market-gateway/1"
+)
+
+// toService lists the caller's headers that a service gets, in their canonical spelling. Everything else stays here: what says who the
+// caller is or pays with (Authorization, Cookie, X-PAYMENT, PAYMENT-SIGNATURE, User-Agent, Origin, Referer), what claims a way that the
+// request took (Forwarded, X-Forwarded-*, Via), what belongs to one connection, and what would make a good answer one that we count as
+// a failure or a part (If-*, Range, Expect). Names are compared whole, so X_Market_Payer is no spelling of anything in here.
+var toService = []string{
+	"Accept",
+	"Accept-Encoding", // bytes pass through, so the caller may say which encodings it reads
+	"Accept-Language",
+	"Content-Type",
+}
+
+// toCaller lists a service's headers that the caller gets: those that describe the body. A service does not speak for us to the caller:
+// nothing about payments, cookies, caching, transport security, cross-origin rules, other places or calls.
+var toCaller = []string{
+	"Content-Disposition",
+	"Content-Encoding",
+	"Content-Language",
+	"Content-Type",
+	"Etag",
+	"Last-Modified",
+}
+
+// pass copies what the list names, first values only, and drops a value that is not plain or longer than anybody needs.
+func pass(from http.Header, list []string) http.Header {
+	to := http.Header{}
+	for _, name := range list {
+		values := from[name]
+		if len(values) == 0 {
+			continue
+		}
+		if value := strings.TrimSpace(values[0]); value != "" && len(value) <= headerValueMax && plain(value) {
+			to.Set(name, value)
+		}
+	}
+	return to
+}
+
+// plain says whether a value is visible ASCII, spaces and tabs: what every HTTP library on the way reads the same.
+func plain(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c != '\t' && (c < ' ' || c > '~') {
+			return false
+		}
+	}
+	return true
+}
+
+// requestHeader makes the header of a request to a service.
+func requestHeader(r Request) http.Header {
+	h := pass(r.Header, toService)
+	h.Set("User-Agent", userAgent)
+	h.Set("Market-Call", r.CallID.String())
+	// Not in canonical spelling, which is the same to a server. net/http takes the canonical one for leave to send a request again by itself
+	// when a connection breaks; a call is asked once, and what the header promises is for providers to use.
+	h["idempotency-key"] = []string{r.CallID.String()}
+	if len(r.Body) > 0 && r.Endpoint.ChecksInput() && h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/json") // the body was checked to be that
+	}
+	if r.Endpoint.ChecksOutput() {
+		h.Set("Accept-Encoding", "identity") // the answer has to be read here
+	}
+	return h
+}

@@ -1,0 +1,201 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
+
+	"market/internal/call"
+	"market/internal/catalog"
+)
+
+const (
+	probeTimeout = 3 * time.Second
+	backOffMax   = time.Minute
+)
+
+// ErrClosed is an answer that a closed Prober can't give.
+var ErrClosed = errors.New("upstream: prober is closed")
+
+// A Verdict is what a liveness probe found.
+type Verdict struct {
+	Live   bool
+	At     time.Time   // when the probe ended, in this process's time
+	Reason call.Reason // why not; empty for a live service. EgressDown and LocalError say that the trouble is ours
+	Why    string      // the same for people; public
+}
+
+// A Prober asks services whether they live, remembers each verdict for its TTL, and asks on its own while people want a service that
+// does not live. Its verdicts are hints of one process: they can be lost.
+type Prober struct {
+	look   func(context.Context, *catalog.Service) cause
+	ttl    time.Duration
+	now    func() time.Time
+	jitter func(time.Duration) time.Duration
+
+	base    context.Context
+	stop    context.CancelFunc
+	flights singleflight.Group
+
+	mu       sync.Mutex
+	closed   bool
+	running  sync.WaitGroup // added to with mu held and closed false
+	verdicts map[uuid.UUID]Verdict
+	wanted   map[uuid.UUID]time.Time // services with a background prober, and when each was last asked for
+}
+
+// NewProber returns a prober that sends its probes with c. ttl is how long a verdict holds, good or bad.
+func NewProber(c *Client, ttl time.Duration, now func() time.Time) *Prober {
+	return newProber(c.look, ttl, now)
+}
+
+func newProber(look func(context.Context, *catalog.Service) cause, ttl time.Duration, now func() time.Time) *Prober {
+	base, stop := context.WithCancel(context.Background())
+	return &Prober{
+		look: look, ttl: ttl, now: now, jitter: later, base: base, stop: stop,
+		verdicts: map[uuid.UUID]Verdict{}, wanted: map[uuid.UUID]time.Time{},
+	}
+}
+
+// later lengthens a wait by up to a quarter, so that many services that died together are not probed together. Never shorter: a probe
+// before the TTL is over would only find the old verdict.
+func later(d time.Duration) time.Duration {
+	return d + rand.N(d/4+1) //nolint:gosec // no secret depends on it
+}
+
+// TTL is how long a verdict holds.
+func (p *Prober) TTL() time.Duration { return p.ttl }
+
+// Last returns the verdict on a service if there is one younger than the TTL. It never waits.
+func (p *Prober) Last(serviceID uuid.UUID) (Verdict, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v, ok := p.verdicts[serviceID]
+	if !ok || p.now().Sub(v.At) >= p.ttl {
+		return Verdict{}, false
+	}
+	return v, true
+}
+
+// Live returns a verdict younger than the TTL, and probes if there is none. However many ask at once, there is one probe of a service
+// at a time; it has its own deadline and goes on when those who wait for it leave. The error is that of ctx, or ErrClosed.
+func (p *Prober) Live(ctx context.Context, s *catalog.Service) (Verdict, error) {
+	if v, ok := p.Last(s.ID); ok {
+		return v, nil
+	}
+	select {
+	case r := <-p.flights.DoChan(s.ID.String(), func() (any, error) { return p.probe(s) }):
+		v, _ := r.Val.(Verdict)
+		return v, r.Err
+	case <-ctx.Done():
+		return Verdict{}, ctx.Err()
+	}
+}
+
+// probe runs in a flight of its own.
+func (p *Prober) probe(s *catalog.Service) (Verdict, error) {
+	// A flight may have landed between the look at the verdicts and this one.
+	if v, ok := p.Last(s.ID); ok {
+		return v, nil
+	}
+	if !p.begin() {
+		return Verdict{}, ErrClosed
+	}
+	defer p.running.Done()
+	ctx, cancel := context.WithTimeout(p.base, probeTimeout)
+	defer cancel()
+	found := p.look(ctx, s)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return Verdict{}, ErrClosed // stopped half way: no evidence
+	}
+	v := Verdict{Live: found.reason == "", At: p.now(), Reason: found.reason, Why: found.detail}
+	p.verdicts[s.ID] = v
+	return v, nil
+}
+
+// Wanted says that somebody asked for a service that does not live. While that goes on, one goroutine for the service probes it again,
+// first after the TTL, then at intervals that double up to a minute. It ends when the service lives, or when nobody has asked for two
+// intervals.
+func (p *Prober) Wanted(s *catalog.Service) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	_, watched := p.wanted[s.ID]
+	p.wanted[s.ID] = p.now()
+	if !watched {
+		p.running.Go(func() { p.watch(s) })
+	}
+}
+
+func (p *Prober) watch(s *catalog.Service) {
+	interval := p.ttl
+	for {
+		timer := time.NewTimer(p.jitter(interval))
+		select {
+		case <-timer.C:
+		case <-p.base.Done():
+			timer.Stop()
+			return
+		}
+		if p.forgotten(s.ID, 2*interval) {
+			return
+		}
+		v, err := p.Live(p.base, s)
+		if err != nil {
+			return // closed
+		}
+		if v.Live {
+			p.forgotten(s.ID, 0)
+			return
+		}
+		interval = min(2*interval, max(backOffMax, p.ttl))
+	}
+}
+
+// forgotten ends the watch over a service that nobody asked for since so long. Check and end are one step: whoever asks later starts a
+// new watch.
+func (p *Prober) forgotten(serviceID uuid.UUID, since time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now().Sub(p.wanted[serviceID]) < since {
+		return false
+	}
+	delete(p.wanted, serviceID)
+	return true
+}
+
+func (p *Prober) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.running.Add(1)
+	return true
+}
+
+// Close stops every probe and waits until all have ended, or until ctx does.
+func (p *Prober) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.stop()
+	done := make(chan struct{})
+	go func() { p.running.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

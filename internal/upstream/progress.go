@@ -1,0 +1,40 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http/httptrace"
+	"sync/atomic"
+)
+
+// A progress is how far a request came. It is needed where an error does not carry it: a deadline looks the same while a name is
+// resolved (our resolver) and while the service thinks, and some of net/http's errors have no type. Its callbacks may come from other
+// goroutines, and late.
+type progress struct {
+	resolving   atomic.Bool // asking the resolver, no good answer yet
+	handshaking atomic.Bool // in a TLS handshake that has not succeeded
+	connected   atomic.Bool // had a connection to write the request to
+	answered    atomic.Bool // read a byte of an answer
+}
+
+func (p *progress) watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart: func(httptrace.DNSStartInfo) { p.resolving.Store(true) },
+		DNSDone: func(info httptrace.DNSDoneInfo) {
+			if info.Err == nil { // an error may be the request's own deadline, which must still look like a resolver that was too slow
+				p.resolving.Store(false)
+			}
+		},
+		TLSHandshakeStart: func() { p.handshaking.Store(true) },
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+			if err == nil {
+				p.handshaking.Store(false)
+			}
+		},
+		GotConn: func(httptrace.GotConnInfo) {
+			p.connected.Store(true)
+			p.handshaking.Store(false)
+		},
+		GotFirstResponseByte: func() { p.answered.Store(true) },
+	})
+}
