@@ -64,6 +64,7 @@ func TestMatch_NamesTheFirstDifference(t *testing.T) {
 		"B21: wrong name and version":    {golden(t, `"name":"USDC","version":"2"`, `"name":"X","version":"9"`), CodeDomainName, `accepted.extra.name must be "USDC"`},
 		"B21: wrong version":             {golden(t, `"name":"USDC","version":"2"`, `"name":"USDC","version":"9"`), CodeDomainVersion, `accepted.extra.version must be "2"`},
 		"version as a number":            {golden(t, `"version":"2"`, `"version":2`), CodeDomainMissing, "accepted.extra.version is missing"},
+		"no payment flow":                {golden(t, `,"paymentFlow":"upfront"`, ``), CodeRequirements, "accepted.extra.paymentFlow"},
 		"settled after the work":         {golden(t, `"upfront"`, `"authorization"`), CodeRequirements, "accepted.extra.paymentFlow"},
 		"B17: another path":              {golden(t, goldenResource, `https://shop.test/v1/other`), CodeRequirements, "resource.url"},
 		"B17: a longer path":             {golden(t, goldenResource, goldenResource+`/more`), CodeRequirements, "resource.url"},

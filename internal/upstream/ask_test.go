@@ -120,7 +120,7 @@ func TestClient_Ask_ClassifiesBrokenConnections(t *testing.T) {
 		"a length past the limit":        {accept(t, says("HTTP/1.1 200 OK\r\nContent-Length: 1025\r\n\r\n")), call.UpstreamTooLarge},
 		"503, cut short":                 {accept(t, says("HTTP/1.1 503 No\r\nContent-Length: 1000\r\n\r\nabc")), call.Upstream5xx},
 		"400, cut short":                 {accept(t, says("HTTP/1.1 400 No\r\nContent-Length: 1000\r\n\r\nabc")), call.RejectedByService},
-		"plain HTTP where TLS should be": {strings.Replace(accept(t, says("HTTP/1.1 400 Bad Request\r\n\r\n")), "http:", "https:", 1), call.UpstreamUnreachable},
+		"plain HTTP where TLS should be": {strings.Replace(accept(t, plainHTTP), "http:", "https:", 1), call.UpstreamUnreachable},
 		"no name of this kind":           {"http://nobody.invalid", call.UpstreamUnreachable},
 	}
 	for name, tt := range tests {
@@ -138,6 +138,13 @@ func TestClient_Ask_ClassifiesBrokenConnections(t *testing.T) {
 			}
 		})
 	}
+}
+
+// plainHTTP answers the first bytes of a TLS handshake in plain text.
+func plainHTTP(c net.Conn) {
+	var hello [1]byte
+	_, _ = c.Read(hello[:])
+	_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
 }
 
 // reset reads the request and answers with a TCP reset.
