@@ -155,6 +155,30 @@ func (g *ground) settle(t *testing.T, e *Engine, s chain.Signed) chain.Settlemen
 	return e.Settle(ctx, s)
 }
 
+// interrupted settles an authorization and gives up once something holds. The transaction is stored by then, and not mined.
+func (g *ground) interrupted(t *testing.T, e *Engine, s chain.Signed, once func() bool) chain.Settlement {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan chain.Settlement, 1)
+	go func() { done <- e.Settle(ctx, s) }()
+	eventually(t, "the settlement is under way", once)
+	cancel()
+	got := <-done
+	if got.Status != chain.StatusUnknown || got.Why != "settlement_pending" || got.Transaction == (common.Hash{}) || got.PayerFault {
+		t.Fatalf("settlement = %+v, want unknown, settlement_pending and the transaction", got)
+	}
+	return got
+}
+
+// stored says whether the engines have stored so many transactions.
+func (g *ground) stored(t *testing.T, want int) func() bool {
+	return func() bool {
+		all, _ := g.transactions(t)
+		return all == want
+	}
+}
+
 // wantSettled checks a settlement against the chain itself.
 func (g *ground) wantSettled(t *testing.T, s chain.Signed, got chain.Settlement) {
 	t.Helper()
@@ -183,12 +207,30 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// poolHas waits until so many transactions of an account wait in the node's pool.
-func (g *ground) poolHas(t *testing.T, account common.Address, want uint64) {
-	t.Helper()
-	eventually(t, "transactions in the pool", func() bool {
+// pooled says whether so many transactions of an account wait in the node's pool.
+func (g *ground) pooled(t *testing.T, account common.Address, want uint64) func() bool {
+	return func() bool {
 		tip, err := g.node.Tip(t.Context(), account)
 		return err == nil && tip.PendingNonce-tip.MinedNonce >= want
+	}
+}
+
+func (g *ground) poolHas(t *testing.T, account common.Address, want uint64) {
+	t.Helper()
+	eventually(t, "transactions in the pool", g.pooled(t, account, want))
+}
+
+// waiting waits until so many settlements of some engines look for their receipts.
+func waiting(t *testing.T, want int, engines ...*Engine) {
+	t.Helper()
+	eventually(t, "settlements wait for their receipts", func() bool {
+		sum := 0
+		for _, e := range engines {
+			e.watch.mu.Lock()
+			sum += len(e.watch.waiting)
+			e.watch.mu.Unlock()
+		}
+		return sum == want
 	})
 }
 

@@ -219,6 +219,7 @@ func TestEngine_Settle_ASecondSignatureOfOneNonceMovesTheMoneyOnce(t *testing.T)
 	go func() { results <- g.settle(t, e, first) }()
 	g.poolHas(t, g.gas.Address(), 1)
 	go func() { results <- g.settle(t, e, second) }()
+	waiting(t, 2, e)
 	g.Resume()
 	a, b := <-results, <-results
 	g.wantSettled(t, first, a)
@@ -241,6 +242,7 @@ func TestEngine_Settle_TwoValuesOfOneNonceAreNotBothPaid(t *testing.T) {
 	g.poolHas(t, g.gas.Address(), 1)
 	second := make(chan chain.Settlement, 1)
 	go func() { second <- g.settle(t, e, dear) }()
+	waiting(t, 2, e)
 	g.Resume()
 	g.wantSettled(t, cheap, <-first)
 	if got := <-second; got.Status != chain.StatusReleased || got.Why != "invalid_exact_evm_nonce_already_used" || !got.PayerFault {

@@ -1,12 +1,10 @@
 package facilitator
 
 import (
-	"context"
 	"errors"
 	"math/big"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -85,7 +83,7 @@ func TestEngine_Settle_OneAuthorizationAtOnceIsOneTransaction(t *testing.T) {
 	for i := range results {
 		wg.Go(func() { results[i] = g.settle(t, engines[i%len(engines)], s) })
 	}
-	g.poolHas(t, g.gas.Address(), 1)
+	waiting(t, len(results), engines...)
 	g.Resume()
 	wg.Wait()
 	for _, r := range results {
@@ -196,12 +194,7 @@ func TestEngine_Settle_WhatIsNotMinedInTimeIsPendingAndNotDoubled(t *testing.T) 
 	e := g.engine(t, g.node, nil)
 	s := g.authorize(t, 100, nil)
 	g.Pause()
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	pending := e.Settle(ctx, s)
-	if pending.Status != chain.StatusUnknown || pending.Why != "settlement_pending" || pending.Transaction == (common.Hash{}) {
-		t.Fatalf("settlement = %+v, want unknown, settlement_pending and the transaction", pending)
-	}
+	pending := g.interrupted(t, e, s, g.pooled(t, g.gas.Address(), 1))
 	g.Resume()
 	// Another replica, after a restart for all it knows.
 	again := g.settle(t, g.engine(t, g.node, nil), s)

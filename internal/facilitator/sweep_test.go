@@ -42,13 +42,7 @@ func TestEngine_Run_SendsWhatWasStoredAndNeverSent(t *testing.T) {
 	var hashes [payments]common.Hash
 	for i := range lost {
 		lost[i] = g.authorize(t, 100, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		got := dying.Settle(ctx, lost[i])
-		cancel()
-		if got.Status != chain.StatusUnknown || got.Why != whyPending || got.Transaction == (common.Hash{}) {
-			t.Fatalf("settlement = %+v, want unknown with its transaction", got)
-		}
-		hashes[i] = got.Transaction
+		hashes[i] = g.interrupted(t, dying, lost[i], g.stored(t, i+1)).Transaction
 	}
 	e := g.engine(t, g.node, func(o *Options) { o.ResendAfter = time.Hour })
 	run(t, e)
@@ -81,11 +75,7 @@ func TestEngine_Run_SendsAgainAfterAWhile(t *testing.T) {
 		o.ResendAfter = time.Minute
 		o.Report = func(error) { reported.Add(1) }
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	if got := e.Settle(ctx, g.authorize(t, 100, nil)); got.Status != chain.StatusUnknown {
-		t.Fatalf("settlement = %+v, want unknown", got)
-	}
+	g.interrupted(t, e, g.authorize(t, 100, nil), g.stored(t, 1))
 	if err := e.sweep(t.Context(), time.Minute); err != nil {
 		t.Fatalf("a young transaction is in the hands of Settle: %v", err)
 	}
@@ -109,12 +99,7 @@ func TestEngine_Run_ClosesATransactionWhoseNonceAnotherTook(t *testing.T) {
 		return ""
 	})
 	s := g.authorize(t, 100, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	lost := g.engine(t, g.dial(t, hole), nil).Settle(ctx, s)
-	if lost.Status != chain.StatusUnknown {
-		t.Fatalf("settlement = %+v, want unknown", lost)
-	}
+	lost := g.interrupted(t, g.engine(t, g.dial(t, hole), nil), s, g.stored(t, 1))
 	// The gas key is used by hand, with the same nonce.
 	g.send(t, g.gas, g.stranger.Address(), nil, 1)
 	e := g.engine(t, g.node, nil)
@@ -156,11 +141,7 @@ func TestEngine_Ready_SeesWhatWouldHoldASettlementUp(t *testing.T) {
 		t.Fatalf("an old transaction that is mined: %v", err)
 	}
 	g.Pause()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if got := e.Settle(ctx, g.authorize(t, 100, nil)); got.Status != chain.StatusUnknown {
-		t.Fatalf("settlement = %+v, want unknown", got)
-	}
+	g.interrupted(t, e, g.authorize(t, 100, nil), g.pooled(t, g.gas.Address(), 1))
 	if err := e.Ready(t.Context()); err != nil {
 		t.Fatalf("a young transaction that is not mined: %v", err)
 	}

@@ -78,6 +78,26 @@ func wantKept(t *testing.T, s *Server) {
 	}
 }
 
+// startChild runs runChild in a process of its own and returns when it has committed.
+func startChild(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0]) //nolint:gosec // this very program
+	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "committed\n" {
+		t.Fatalf("child said %q, %v", line, err)
+	}
+	return cmd
+}
+
 func TestStartEmbedded_ARestartKeepsDataAndIsPrivateAndDurable(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(reachableDir(t), "made", "by", "start")
@@ -110,27 +130,14 @@ func TestStartEmbedded_ARestartKeepsDataAndIsPrivateAndDurable(t *testing.T) {
 func TestStartEmbedded_SurvivesTheProgramBeingKilled(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(reachableDir(t), "db")
-	cmd := exec.Command(os.Args[0]) //nolint:gosec // this very program
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || line != "committed\n" {
-		t.Fatalf("child said %q, %v", line, err)
-	}
+	program := startChild(t, dir)
 	if _, err := StartEmbedded(t.Context(), Embedded{Dir: dir}); !errors.Is(err, ErrDirectoryInUse) {
 		t.Errorf("beside a running program: %v, want ErrDirectoryInUse", err)
 	}
-	if err := cmd.Process.Kill(); err != nil {
+	if err := program.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait()
+	_ = program.Wait()
 	wantKept(t, start(t, dir)) // at once, while the first server may still be going down
 }
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,5 +35,21 @@ func TestCheckVersion_TheOldestThatIsGood(t *testing.T) {
 		if err := checkVersion(version); (err == nil) != want {
 			t.Errorf("%q: %v, want good = %v", version, err, want)
 		}
+	}
+}
+
+func TestPoolConfig_OneZoneHoweverTheURLSpellsIt(t *testing.T) {
+	t.Parallel()
+	config, err := poolConfig("postgres://db/x?TimeZone=Europe/Berlin&TIMEZONE=Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range config.ConnConfig.RuntimeParams {
+		if strings.EqualFold(name, "timezone") && (name != "timezone" || value != "UTC") {
+			t.Errorf("%s = %s is sent too", name, value)
+		}
+	}
+	if config.ConnConfig.RuntimeParams["timezone"] != "UTC" {
+		t.Error("no zone is sent")
 	}
 }

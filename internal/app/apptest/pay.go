@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"io"
@@ -157,4 +158,33 @@ func (w *World) AwaitRefund(t testing.TB, id string) string {
 		return record.Refund("state") == "confirmed"
 	})
 	return record.Refund("transaction")
+}
+
+// SendAndLeave sends a request, hangs up once asked is closed, and returns a function that tells the id of the newest call.
+func (w *World) SendAndLeave(t testing.TB, a Asking, paymentHeader string, asked <-chan struct{}) func() string {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, a.Method, a.URL, strings.NewReader(a.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(payment.HeaderSignature, paymentHeader)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if response, err := http.DefaultClient.Do(r); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	<-asked
+	leave()
+	<-gone
+	return func() string {
+		var id string
+		if err := w.DB.QueryRow(t.Context(), `SELECT id::text FROM calls ORDER BY created_at DESC LIMIT 1`).Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
 }
