@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -28,7 +29,7 @@ func main() {
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *listen, *once, *asJSON)
+	err := run(ctx, os.Stdout, *listen, *once, *asJSON)
 	stop()
 	switch {
 	case err == nil:
@@ -41,10 +42,10 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, listen string, once, asJSON bool) (err error) {
+func run(ctx context.Context, out io.Writer, listen string, once, asJSON bool) (err error) {
 	starting, cancel := context.WithTimeout(ctx, onceTime)
 	defer cancel()
-	say := narrator{quiet: asJSON, out: os.Stdout}
+	say := narrator{quiet: asJSON, out: out}
 	say.opening()
 	w, err := openWorld(starting, listen)
 	if w != nil {
@@ -59,7 +60,7 @@ func run(ctx context.Context, listen string, once, asJSON bool) (err error) {
 		return err
 	}
 	if asJSON {
-		if err := story.print(os.Stdout); err != nil {
+		if err := story.print(out); err != nil {
 			return err
 		}
 	}
