@@ -34,6 +34,8 @@ const (
 	// callerUnits is what the caller's wallet starts with: 10 test dollars.
 	callerUnits = 10_000_000
 	closeTime   = 20 * time.Second
+	// cooldown is shorter than usual, so that a visitor need not wait to see the next failure.
+	cooldown = "5s"
 )
 
 // A world is everything that the demo needs.
@@ -118,6 +120,7 @@ func (w *world) config(listen, treasuryKey, gasKey string) (config.Config, error
 	environ := []string{
 		"MARKET_DEV=1", "MARKET_LISTEN=" + free(listen), "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_DATA_DIR=" + filepath.Join(w.dir, "postgres"),
 		"MARKET_NETWORKS=" + file, "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey, "MARKET_ADMIN_TOKEN=" + w.adminToken,
+		"MARKET_COOLDOWN=" + cooldown,
 	}
 	for _, name := range []string{"MARKET_DATABASE_URL", "PG_BIN"} {
 		if value := os.Getenv(name); value != "" {

@@ -107,10 +107,46 @@ func Rows() []Row {
 	}
 }
 
+// answers says whose doing the reasons are that end no call.
+var answers = []struct {
+	reason Reason
+	party  Party
+}{
+	{PaymentRequired, Caller},
+	{PaymentReused, Caller},
+	{InProgress, Caller},
+	{SettlementPending, Rail},
+	{AnswerExpired, Caller},
+	{TrialExhausted, Caller},
+	{NotFound, Caller},
+	{MethodNotAllowed, Caller},
+	{InvalidRequest, Caller},
+	{InvalidParameter, Caller},
+	{Unauthorized, Caller},
+	{Conflict, Caller},
+	{Internal, Platform},
+}
+
 // AnswerReasons returns the reasons that end no call.
 func AnswerReasons() []Reason {
-	return []Reason{PaymentRequired, PaymentReused, InProgress, SettlementPending, AnswerExpired, TrialExhausted,
-		NotFound, MethodNotAllowed, InvalidRequest, InvalidParameter, Unauthorized, Conflict, Internal}
+	var all []Reason
+	for _, a := range answers {
+		all = append(all, a.reason)
+	}
+	return all
+}
+
+// PartyOf says whose doing a reason is; empty for a reason that is none.
+func PartyOf(r Reason) Party {
+	if row, ends := RowOf(r); ends {
+		return row.Party
+	}
+	for _, a := range answers {
+		if a.reason == r {
+			return a.party
+		}
+	}
+	return ""
 }
 
 // Reasons returns every reason, those of Rows first.

@@ -31,7 +31,7 @@ type Quote struct {
 }
 
 func (q Quote) String() string {
-	return fmt.Sprintf("%s USD (%s %s) on %s to %s", q.USD, q.Amount, q.Asset.Symbol, q.Network, q.PayTo)
+	return fmt.Sprintf("%s USD (%s base units of %s) on %s to %s", q.USD, q.Amount, q.Asset.Symbol, q.Network, q.PayTo)
 }
 
 // ErrNoOffer is a challenge without an entry that this client can pay.

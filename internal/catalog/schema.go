@@ -23,7 +23,7 @@ const (
 
 	problemsMax       = 10
 	problemLenMax     = 200
-	schemaResourceURL = "schema:listing"
+	schemaResourceURL = "https://listing.invalid/schema" // hierarchical, so that a relative reference leads elsewhere and is refused
 )
 
 // A schema is a compiled JSON Schema. It may be used by many goroutines: each takes a compiled copy, because the step count of a

@@ -78,6 +78,34 @@ func TestCatalog_Load_ReplacesTheWholeAndLeavesOldSnapshotsAlone(t *testing.T) {
 	}
 }
 
+func TestCatalog_Load_ChecksWithTheSchemaThatIsStoredNow(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	c := catalog.New(time.Now, time.Minute)
+	e := create(t, db, draft(t, "weather", "/a")).Endpoints[0]
+	input := catalog.Input{Body: []byte(`{"city":"Lima"}`)}
+	for _, step := range []struct {
+		schema string
+		want   call.Reason
+	}{
+		{`{"required":["city"]}`, ""},
+		{`{"required":["country"]}`, call.InputInvalid},
+		{`{"type":5}`, ""}, // broken, so nobody gets as far as a check
+		{`{"required":["city"]}`, ""},
+	} {
+		if _, err := db.Exec(t.Context(), `UPDATE endpoints SET input_schema = $2 WHERE id = $1`, e.ID, step.schema); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := load(t, c, db).Endpoint(e.ID)
+		if got.Broken != "" {
+			continue
+		}
+		if reason := reasonOf(got.CheckInput(input)); reason != step.want {
+			t.Errorf("%s: reason = %q, want %q", step.schema, reason, step.want)
+		}
+	}
+}
+
 func TestCatalog_Load_RetiredIsKnownForAMonth(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

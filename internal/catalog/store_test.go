@@ -285,6 +285,39 @@ func TestStore_Reprice_AddsARevisionUnlessThePriceIsTheSame(t *testing.T) {
 	}
 }
 
+func TestStore_Reprice_ToOnePriceByManyIsOneRevision(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	e := create(t, db, draft(t, "weather", "/")).Endpoints[0]
+	var wg sync.WaitGroup
+	var txs []pgx.Tx
+	for range 8 {
+		tx, err := db.Begin(t.Context()) // all have a connection before the first one starts
+		if err != nil {
+			t.Fatal(err)
+		}
+		txs = append(txs, tx)
+	}
+	for _, tx := range txs {
+		wg.Go(func() {
+			if _, err := store.Reprice(t.Context(), tx, e.ID, decimal.RequireFromString("0.003")); err != nil {
+				t.Error(err)
+			}
+			if err := tx.Commit(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	var revisions int
+	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM endpoint_prices WHERE endpoint_id = $1`, e.ID).Scan(&revisions); err != nil {
+		t.Fatal(err)
+	}
+	if revisions != 2 {
+		t.Errorf("%d revisions, want the first and one more", revisions)
+	}
+}
+
 func TestStore_Delist_OfManyOneMovesAndKeepsItsReason(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

@@ -33,13 +33,17 @@ type Node struct {
 
 // Dial connects to the first RPC URL of the network and makes sure that it serves that chain.
 func Dial(ctx context.Context, network Network) (*Node, error) {
+	return dial(ctx, network, answerMax)
+}
+
+func dial(ctx context.Context, network Network, answerMax int64) (*Node, error) {
 	if len(network.RPC) == 0 {
 		return nil, fmt.Errorf("dial %s: no RPC URL", network.ID)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64 // the default of 2 closes most connections under load
 	client := &http.Client{
-		Transport: limited{transport},
+		Transport: limited{transport, answerMax},
 		// An endpoint's URL often holds its key, which a redirect would carry elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

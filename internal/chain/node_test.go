@@ -55,8 +55,9 @@ func TestNode_TroubleHidesTheURLAndTheBody(t *testing.T) {
 
 func TestNode_StopsReadingAnEndlessAnswer(t *testing.T) {
 	t.Parallel()
+	const limit = 1 << 20
 	sent := make(chan int64, 1)
-	n := dialHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "eth_chainId") {
 			fakeNode{"eth_chainId": `"0x14a34"`}.ServeHTTP(w, withBody(r, body))
@@ -65,7 +66,7 @@ func TestNode_StopsReadingAnEndlessAnswer(t *testing.T) {
 		var written int64
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":"0x`)
 		chunk := []byte(strings.Repeat("0", 64<<10))
-		for written < 4*answerMax {
+		for written < 100*limit {
 			k, err := w.Write(chunk)
 			written += int64(k)
 			if err != nil {
@@ -74,12 +75,17 @@ func TestNode_StopsReadingAnEndlessAnswer(t *testing.T) {
 		}
 		sent <- written
 	}))
-	_, err := n.Balance(t.Context(), common.Address{1})
-	if !errors.Is(err, errTooLarge) {
+	t.Cleanup(server.Close)
+	n, err := dial(t.Context(), networkAt(server.URL), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	if _, err := n.Balance(t.Context(), common.Address{1}); !errors.Is(err, errTooLarge) {
 		t.Errorf("Balance: %v, want %v", err, errTooLarge)
 	}
-	if got := <-sent; got >= 4*answerMax {
-		t.Errorf("the node could send %d bytes, want it cut off after %d", got, answerMax)
+	if got := <-sent; got >= 100*limit {
+		t.Errorf("the node could send %d bytes, want it cut off after %d", got, limit)
 	}
 }
 

@@ -71,18 +71,21 @@ func line(s string) string {
 	}, s)
 }
 
-// errTooLarge is an answer past answerMax.
+// errTooLarge is an answer past the limit.
 var errTooLarge = errors.New("the answer is too large")
 
 // limited caps each answer, so that a hostile node cannot fill the memory.
-type limited struct{ next http.RoundTripper }
+type limited struct {
+	next http.RoundTripper
+	max  int64 // bytes
+}
 
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	response.Body = &limitedBody{ReadCloser: response.Body, left: answerMax}
+	response.Body = &limitedBody{ReadCloser: response.Body, left: l.max}
 	return response, nil
 }
 

@@ -28,7 +28,6 @@ type Answer struct {
 	Call    call.ID      // zero: nothing is kept of this call
 	Outcome call.Outcome // empty: not final yet
 	Reason  call.Reason
-	Party   call.Party
 	Detail  string
 	Fields  []refusal.Field
 	Charged Charged
@@ -77,7 +76,7 @@ func (a Answer) Served() bool { return a.Outcome == call.Served && a.Reason == c
 func refused(no *refusal.Error, now time.Time) Answer {
 	a := Answer{Reason: no.Reason, Detail: no.Detail, Fields: no.Fields, Charged: ChargedNo, Err: no.Cause}
 	if row, ends := call.RowOf(no.Reason); ends {
-		a.Outcome, a.Party = row.Outcome, row.Party
+		a.Outcome = row.Outcome
 	}
 	if !no.Until.IsZero() {
 		a.RetryAfter = max(time.Second, no.Until.Sub(now))

@@ -94,16 +94,15 @@ func (p *Path) standingOf(ctx context.Context, c payment.Call) Answer {
 	if err != nil {
 		return refused(refusal.New(call.Internal, "").WithCause(err), p.Now())
 	}
-	a := Answer{Call: c.ID, Outcome: record.Outcome, Reason: record.Reason, Party: record.Party, Detail: record.Detail,
+	a := Answer{Call: c.ID, Outcome: record.Outcome, Reason: record.Reason, Detail: record.Detail,
 		Charged: record.Charged(), Payment: record.Paid(), Refund: record.Returning()}
 	open := func(reason call.Reason, wait time.Duration, detail string) Answer {
-		a.Reason, a.Party, a.RetryAfter, a.Detail = reason, call.Rail, max(time.Second, wait), detail
+		a.Reason, a.RetryAfter, a.Detail = reason, max(time.Second, wait), detail
 		return a
 	}
 	switch c.State {
 	case call.Settling, call.Settled, call.Asked:
 		if c.LeaseLeft > 0 {
-			a.Party = call.Caller
 			return open(call.InProgress, min(c.LeaseLeft, pendingRetry), "the call is under way")
 		}
 		return open(call.SettlementPending, pendingRetry, "what became of the call is not known yet")
@@ -112,7 +111,7 @@ func (p *Path) standingOf(ctx context.Context, c payment.Call) Answer {
 	case call.Unknown:
 		return open(call.SettlementPending, pendingRetry, "the payment was sent and is not proved yet")
 	case call.Rejected:
-		a.Outcome, a.Reason, a.Party, a.Charged, a.Detail = call.Refused, call.SettleRejected, call.Caller, ChargedNo,
+		a.Outcome, a.Reason, a.Charged, a.Detail = call.Refused, call.SettleRejected, ChargedNo,
 			"the token refused this payment"
 		return a
 	case call.StateServed:

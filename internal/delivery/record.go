@@ -35,7 +35,7 @@ func (p *Path) recordTrial(ctx context.Context, d Delivery, s standing, result *
 	own, cancel := detached(ctx, writeTime)
 	defer cancel()
 	if err := p.Recorder.persist(own, d); err != nil {
-		return Answer{Call: d.Call, Reason: call.Internal, Party: call.Platform, Charged: ChargedNo,
+		return Answer{Call: d.Call, Reason: call.Internal, Charged: ChargedNo,
 			Err: fmt.Errorf("trial call %s: %w", d.Call, err)}
 	}
 	return p.answer(d, s, result)
@@ -43,7 +43,7 @@ func (p *Path) recordTrial(ctx context.Context, d Delivery, s standing, result *
 
 // answer shows a recorded delivery to its caller.
 func (p *Path) answer(d Delivery, s standing, result *upstream.Result) Answer {
-	a := Answer{Call: d.Call, Outcome: d.Outcome, Reason: d.Reason, Party: d.Party, Detail: d.Detail, Charged: ChargedNo}
+	a := Answer{Call: d.Call, Outcome: d.Outcome, Reason: d.Reason, Detail: d.Detail, Charged: ChargedNo}
 	if d.Outcome == call.Served && !d.Trial {
 		a.Charged = ChargedYes
 	}

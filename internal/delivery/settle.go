@@ -147,7 +147,7 @@ func (p *Path) unpaid(ctx context.Context, r Request, paid *admitted, c payment.
 // pending is the answer while nobody knows whether the money moved. It is never a 402: a client signs a second authorization on each.
 func (p *Path) pending(paid *admitted, id call.ID, s chain.Settlement, cause error) *Answer {
 	return &Answer{
-		Call: id, Reason: call.SettlementPending, Party: call.Rail, Charged: ChargedPending, RetryAfter: pendingRetry,
+		Call: id, Reason: call.SettlementPending, Charged: ChargedPending, RetryAfter: pendingRetry,
 		Detail:  "the payment was sent and is not proved yet; ask for the call, or send the same payment again, and sign no other",
 		Receipt: receipt(paid, false, s, payment.CodePending),
 		Payment: &Payment{Network: paid.rail.Network.ID, Asset: paid.signed.Asset, Payer: paid.signed.From, Amount: paid.signed.Value,

@@ -252,3 +252,25 @@ func TestEngine_Settle_TwoValuesOfOneNonceAreNotBothPaid(t *testing.T) {
 		t.Errorf("treasury has %s, want 1", b)
 	}
 }
+
+func TestEngine_Settle_ACommitWithoutACertainAnswerIsUnknown(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	e := g.engine(t, g.node, nil)
+	const breakSQL = `
+CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the server goes away'; END $$;
+CREATE CONSTRAINT TRIGGER fail_at_commit AFTER INSERT ON engine_transactions
+	DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fail()`
+	if _, err := g.db.Exec(t.Context(), breakSQL); err != nil {
+		t.Fatal(err)
+	}
+	s := g.authorize(t, 100, nil)
+	got := g.settle(t, e, s)
+	if got.Status != chain.StatusUnknown || got.Why != whyPending || got.Transaction == (common.Hash{}) || !errors.Is(got.Err, errUnsure) {
+		t.Fatalf("settlement = %+v, want unknown with the transaction that may be stored", got)
+	}
+	if _, err := g.db.Exec(t.Context(), `DROP TRIGGER fail_at_commit ON engine_transactions`); err != nil {
+		t.Fatal(err)
+	}
+	g.wantSettled(t, s, g.settle(t, e, s))
+}

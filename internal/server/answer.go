@@ -71,7 +71,7 @@ func (s *Server) writeProblem(c echo.Context, a delivery.Answer) error {
 	if a.Reason == call.RejectedByService && a.Status != 0 {
 		p.Status = a.Status
 	}
-	p.Detail, p.Party, p.Fields, p.ServiceStatus = a.Detail, a.Party, a.Fields, a.Status
+	p.Detail, p.Fields, p.ServiceStatus = a.Detail, a.Fields, a.Status
 	p.Charged = chargedJSON(a.Charged)
 	p.Call = s.link(a.Call)
 	p.Payment, p.Refund = s.paid(a.Payment), s.refund(a.Refund)

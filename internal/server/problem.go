@@ -29,7 +29,7 @@ type problem struct {
 	Status        int             `json:"status"`
 	Code          call.Reason     `json:"code"`
 	Detail        string          `json:"detail,omitempty"`
-	Party         call.Party      `json:"party,omitempty"`
+	Party         call.Party      `json:"party"`
 	Charged       any             `json:"charged"` // true, false or "pending"
 	Call          *callLink       `json:"call,omitempty"`
 	Payment       *paidJSON       `json:"payment,omitempty"`
@@ -67,7 +67,8 @@ type refundJSON struct {
 // newProblem starts the document of a reason.
 func newProblem(reason call.Reason, status int) problem {
 	title := strings.ReplaceAll(string(reason), "_", " ")
-	return problem{Type: "about:blank", Title: strings.ToUpper(title[:1]) + title[1:], Status: status, Code: reason, Charged: false}
+	return problem{Type: "about:blank", Title: strings.ToUpper(title[:1]) + title[1:], Status: status, Code: reason,
+		Party: call.PartyOf(reason), Charged: false}
 }
 
 // writeError is echo's HTTPErrorHandler: every handler's error ends here. A refusal keeps its reason; anything else is a bare 500.

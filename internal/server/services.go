@@ -31,6 +31,7 @@ func (s *Server) createService(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
 	return s.writeJSON(c, http.StatusCreated, typeJSON, s.serviceView(&made))
 }
@@ -82,6 +83,7 @@ func (s *Server) retireService(c echo.Context) error {
 	if _, err := s.store.Retire(c.Request().Context(), s.db, service.ID, "retired by an admin"); err != nil {
 		return err
 	}
+	s.reload(c)
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -108,6 +110,7 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	s.reload(c)
 	return s.writeJSON(c, http.StatusCreated, typeJSON, s.endpointView(service.Slug, made))
 }
 
@@ -135,6 +138,7 @@ func (s *Server) repriceEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	s.reload(c)
 	return s.writeJSON(c, http.StatusOK, typeJSON, s.endpointView(service.Slug, endpoint))
 }
 
@@ -147,7 +151,15 @@ func (s *Server) retireEndpoint(c echo.Context) error {
 	if _, err := s.store.RetireEndpoint(c.Request().Context(), s.db, endpoint.ID); err != nil {
 		return err
 	}
+	s.reload(c)
 	return c.NoContent(http.StatusNoContent)
+}
+
+// reload lets whoever changed the catalog see the change here with the next request. Other replicas hear of it by a notification.
+func (s *Server) reload(c echo.Context) {
+	if err := s.catalog.Load(c.Request().Context(), s.db); err != nil {
+		logOf(c).err = err // the change stands, and the notification brings it
+	}
 }
 
 // endpointOf finds the endpoint of a route in the service of the same route.

@@ -71,9 +71,6 @@ func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change ma
 	if status != http.StatusCreated {
 		t.Fatalf("list %s: %d %v", slug, status, answer)
 	}
-	Eventually(t, "the new service is found", func() bool {
-		return w.Send(t, Ask(s.URL), "").Status != http.StatusNotFound
-	})
 	return s
 }
 
