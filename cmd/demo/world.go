@@ -118,7 +118,7 @@ func (w *world) config(listen, treasuryKey, gasKey string) (config.Config, error
 		return config.Config{}, err
 	}
 	environ := []string{
-		"MARKET_DEV=1", "MARKET_LISTEN=" + free(listen), "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_DATA_DIR=" + filepath.Join(w.dir, "postgres"),
+		"MARKET_DEV=1", "MARKET_LISTEN=" + free(listen), "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_DATA_DIR=" + w.dir,
 		"MARKET_NETWORKS=" + file, "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey, "MARKET_ADMIN_TOKEN=" + w.adminToken,
 		"MARKET_COOLDOWN=" + cooldown,
 	}

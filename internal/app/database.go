@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"market/internal/config"
@@ -62,5 +63,5 @@ func StartEmbedded(ctx context.Context, d config.Database) (*postgres.Server, er
 	if dir == "" {
 		dir = postgres.DefaultDataDir()
 	}
-	return postgres.StartEmbedded(ctx, postgres.Embedded{Dir: dir, BinDir: d.BinDir})
+	return postgres.StartEmbedded(ctx, postgres.Embedded{Dir: filepath.Join(dir, "postgres"), BinDir: d.BinDir})
 }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -15,12 +16,24 @@ import (
 // list is found here.
 func declared(t *testing.T, typeName string) []string {
 	t.Helper()
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", nil, 0) //nolint:staticcheck // one package, no build tags
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var values []string
-	ast.Inspect(packages["call"], func(n ast.Node) bool {
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, constants(t, parsed, typeName)...)
+	}
+	return values
+}
+
+func constants(t *testing.T, file *ast.File, typeName string) (values []string) {
+	t.Helper()
+	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok {
 			return true

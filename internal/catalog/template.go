@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -181,9 +180,4 @@ func (t Template) build(params map[string]string) string {
 		}
 	}
 	return b.String()
-}
-
-// has says whether the template has a parameter of this name.
-func (t Template) has(name string) bool {
-	return slices.ContainsFunc(t.segments, func(s segment) bool { return s.name == name })
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
@@ -80,7 +81,7 @@ func TestKey_NeverShowsItself(t *testing.T) {
 		shown = append(shown, string(b))
 	}
 	secret := strings.TrimPrefix(goldenKey, "0x")
-	decimal := k.private.D.String()
+	decimal := new(big.Int).SetBytes(common.FromHex(goldenKey)).String()
 	for _, s := range shown {
 		if lower := strings.ToLower(s); strings.Contains(lower, secret[:16]) || strings.Contains(s, decimal[:16]) {
 			t.Errorf("the key shows in %q", s)
