@@ -22,3 +22,5 @@ AS $$ BEGIN PERFORM pg_notify(TG_ARGV[0], ''); RETURN NULL; END $$;
 
 CREATE TRIGGER market_clock_changed AFTER UPDATE ON market_clock
 	FOR EACH STATEMENT EXECUTE FUNCTION notify_changed('cooldowns');
+CREATE TRIGGER market_clock_changed_for_prices AFTER UPDATE ON market_clock
+	FOR EACH STATEMENT EXECUTE FUNCTION notify_changed('catalog');

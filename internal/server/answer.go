@@ -57,6 +57,8 @@ func writeServed(c echo.Context, a delivery.Answer) error {
 		h[name] = values
 	}
 	h.Set("Cache-Control", "private, no-store")
+	// A page of a provider's stands under our name: it may be shown, and may not act.
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 	c.Response().WriteHeader(a.Status)
 	if c.Request().Method == http.MethodHead {

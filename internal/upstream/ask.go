@@ -100,7 +100,17 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 	}
 	request.URL = u
 	request.Header = requestHeader(r)
+	askOnce(request)
 	return request, nil
+}
+
+// askOnce keeps net/http from sending a request again by itself when a kept connection breaks: it does that for methods that it takes for
+// harmless, as long as it can have the body again. A call is asked once, whatever its method.
+func askOnce(request *http.Request) {
+	request.GetBody = nil
+	if request.Body == http.NoBody && !catalog.TakesBody(request.Method) {
+		request.Body = io.NopCloser(strings.NewReader("")) // no body either, and one that net/http does not know to be empty
+	}
 }
 
 // served reads the body of an answer with a status that the listing promises.
