@@ -159,3 +159,23 @@ func TestEngine_Ready_SeesWhatWouldHoldASettlementUp(t *testing.T) {
 		t.Errorf("two nonces without a transaction: %v, want a BacklogError of 2", err)
 	}
 }
+
+func TestEngine_Settle_WhatIsStoredIsNotReleasedEvenIfItWouldFail(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	hole := edge(t, g.URL(), func(method string, _ []json.RawMessage) string {
+		if method == "eth_sendRawTransaction" {
+			return brokenMember
+		}
+		return ""
+	})
+	s := g.authorize(t, 100, nil)
+	lost := g.interrupted(t, g.engine(t, g.dial(t, hole), nil), s, g.stored(t, 1))
+	if err := g.SetPaused(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	got := g.settle(t, g.engine(t, g.node, nil), s)
+	if got.Status != chain.StatusRejected || got.Why != whyFailed || got.PayerFault || got.Transaction != lost.Transaction {
+		t.Errorf("settlement = %+v, want rejected by %s", got, lost.Transaction)
+	}
+}

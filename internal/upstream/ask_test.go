@@ -331,25 +331,28 @@ func TestClient_Ask_SendsWhatTheCallerSentToWhereTheListingPoints(t *testing.T) 
 
 func TestClient_Ask_AsksOnceEvenWhenAKeptConnectionBreaks(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int32
-	url := accept(t, func(c net.Conn) {
-		if readHead(c) {
-			asked.Add(1)
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		var asked atomic.Int32
+		url := accept(t, func(c net.Conn) {
+			if readHead(c) {
+				asked.Add(1)
+				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+			if readHead(c) { // the second request on this connection gets no answer
+				asked.Add(1)
+			}
+		})
+		client := development()
+		r := requestTo(serviceAt(t, url, func(e *catalog.Endpoint) { e.Method = method }))
+		r.Method = method
+		if got := client.Ask(t.Context(), r); got.Reason != call.OK {
+			t.Fatalf("%s, first: reason = %q (%v)", method, got.Reason, got.Err)
 		}
-		if readHead(c) { // the second request on this connection gets no answer
-			asked.Add(1)
+		if got := client.Ask(t.Context(), r); got.Reason != call.UpstreamUnreachable {
+			t.Errorf("%s, second: reason = %q, want %q (%v)", method, got.Reason, call.UpstreamUnreachable, got.Err)
 		}
-	})
-	client := development()
-	r := requestTo(serviceAt(t, url, func(e *catalog.Endpoint) { e.Method = "POST" }))
-	if got := client.Ask(t.Context(), r); got.Reason != call.OK {
-		t.Fatalf("first: reason = %q (%v)", got.Reason, got.Err)
-	}
-	if got := client.Ask(t.Context(), r); got.Reason != call.UpstreamUnreachable {
-		t.Errorf("second: reason = %q, want %q (%v)", got.Reason, call.UpstreamUnreachable, got.Err)
-	}
-	if asked.Load() != 2 {
-		t.Errorf("the service was asked %d times, want 2", asked.Load())
+		if asked.Load() != 2 {
+			t.Errorf("%s: the service was asked %d times, want 2", method, asked.Load())
+		}
 	}
 }

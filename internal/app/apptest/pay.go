@@ -82,6 +82,11 @@ func (w *World) do(t testing.TB, r *http.Request) Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return answerOf(t, response)
+}
+
+func answerOf(t testing.TB, response *http.Response) Answer {
+	t.Helper()
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
