@@ -30,6 +30,7 @@ type rail struct {
 	node     *chain.Node
 	engine   *facilitator.Engine
 	treasury chain.Key
+	gas      common.Address
 }
 
 type rails []rail
@@ -42,7 +43,7 @@ func (a *App) openRails(ctx, background context.Context, c config.Config) (rails
 	}
 	var open rails
 	for _, n := range c.Networks {
-		r := rail{network: networkOf(n), treasury: treasury}
+		r := rail{network: networkOf(n), treasury: treasury, gas: gas.Address()}
 		if r.node, err = chain.Dial(ctx, r.network); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
@@ -126,7 +127,8 @@ func (rs rails) networks() []chain.Network {
 func (rs rails) delivery() []delivery.Rail {
 	var out []delivery.Rail
 	for _, r := range rs {
-		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Settler: r.engine, Treasury: r.treasury.Address()})
+		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Settler: r.engine, Treasury: r.treasury.Address(),
+			Gas: r.gas})
 	}
 	return out
 }

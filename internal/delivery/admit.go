@@ -43,6 +43,9 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	}
 	rail, _ := p.rail(payload.Accepted.Network) // Identify found an offer of ours on it
 	paid := &admitted{rail: rail, signed: signed}
+	if signed.From == rail.Treasury || signed.From == rail.Gas {
+		return paid, refusal.New(call.PaymentInvalid, "the payer is a wallet of this market").WithCause(payment.CodePayload)
+	}
 	if no := r.Target.Listed(); no != nil {
 		return paid, no
 	}

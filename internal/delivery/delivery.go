@@ -39,7 +39,7 @@ type Delivery struct {
 // newDelivery starts the delivery of a call; the outcome comes with end.
 func newDelivery(id call.ID, r Request) Delivery {
 	return Delivery{
-		ID: uuid.Must(uuid.NewV7()), Call: id, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
+		ID: uuid.Must(uuid.NewV7()), Call: id, Trial: r.trial, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
 		Origin: r.Origin, Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
 	}
 }

@@ -32,7 +32,6 @@ func (p *Path) turnDown(ctx context.Context, id call.ID, r Request, paid *admitt
 		return a
 	}
 	d := newDelivery(id, r).end(no.Reason, no.Detail)
-	d.Trial = paid == nil
 	if paid != nil {
 		d.Payer = paid.signed.From
 	}

@@ -19,7 +19,7 @@ import (
 
 const (
 	// settleTime is how long a settlement may take until it counts as unclear. It ends well before the lease of a settling call.
-	settleTime  = 20 * time.Second
+	settleTime  = 18 * time.Second
 	settleLease = 30 * time.Second
 	// askGrace is what a lease adds to the endpoint's timeout while the service is being asked.
 	askGrace = 30 * time.Second
@@ -47,6 +47,7 @@ type Rail struct {
 	Node     Node
 	Settler  Settler
 	Treasury common.Address // receives the payments, and gives them back
+	Gas      common.Address // pays for the transactions
 }
 
 // Config is what a Path is built from.

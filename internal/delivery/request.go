@@ -29,6 +29,7 @@ type Request struct {
 	Body     *Body
 	Source   netip.Addr // of the caller, after configured proxies
 	Origin   call.Origin
+	trial    bool
 }
 
 // A Body is read once, when the first step needs it, and never past RequestBytesMax.

@@ -75,6 +75,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 	defer p.walking.Done()
 
 	id := call.NewID()
+	r.trial = true
 	if no := trialOffered(r); no != nil {
 		return refused(no, p.Now())
 	}
@@ -91,7 +92,6 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 		return refused(no, p.Now())
 	}
 	d := newDelivery(id, r)
-	d.Trial = true
 	if no := resting(standing); no != nil {
 		return p.recordTrial(ctx, d.end(no.Reason, no.Detail), standing, nil)
 	}
