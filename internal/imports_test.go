@@ -15,9 +15,9 @@ import (
 
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
-	{"call", "money", "refusal", "config"},
+	{"call", "money", "refusal", "config", "wire"},
 	{"chain", "devnet", "postgres"},
-	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness"},
+	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica"},
 	{"facilitator", "upstream", "caller"},
 	{"delivery"},
 	{"server"},
@@ -33,7 +33,7 @@ var sideways = map[[2]string]string{
 var leaves = []string{"migrations", "web", "contracts"}
 
 // testOnly may be imported by tests and by cmd/demo, never by the product.
-var testOnly = []string{"devnet", "postgres/pgtest"}
+var testOnly = []string{"devnet", "postgres/pgtest", "app/apptest"}
 
 func layerOf(pkg string) int {
 	top, _, _ := strings.Cut(pkg, "/")

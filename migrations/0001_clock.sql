@@ -24,3 +24,11 @@ CREATE TRIGGER market_clock_changed AFTER UPDATE ON market_clock
 	FOR EACH STATEMENT EXECUTE FUNCTION notify_changed('cooldowns');
 CREATE TRIGGER market_clock_changed_for_prices AFTER UPDATE ON market_clock
 	FOR EACH STATEMENT EXECUTE FUNCTION notify_changed('catalog');
+
+-- One row a process of the fleet. Leases and shares are compared with what these say.
+CREATE TABLE replicas (
+	id           uuid PRIMARY KEY,
+	address      text NOT NULL,
+	started_at   timestamptz NOT NULL,
+	heartbeat_at timestamptz NOT NULL
+);

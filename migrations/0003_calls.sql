@@ -23,7 +23,8 @@ CREATE TABLE calls (
 	origin         text NOT NULL
 	               CONSTRAINT calls_origin_known CHECK (origin IN ('external', 'own', 'provider', 'unattributed')),
 	state          text NOT NULL CONSTRAINT calls_state_known CHECK (state IN
-	               ('settling', 'released', 'unknown', 'rejected', 'settled', 'asked', 'served', 'refused', 'failed', 'cooldown_refused')),
+	               ('settling', 'released', 'unknown', 'rejected', 'expired', 'settled', 'asked',
+	                'served', 'refused', 'failed', 'cooldown_refused')),
 	state_since    timestamptz NOT NULL DEFAULT market_now(),
 	owner          uuid NOT NULL,
 	lease_until    timestamptz NOT NULL,
@@ -35,16 +36,26 @@ CREATE TABLE calls (
 	block_number   bigint,
 	block_hash     bytea CONSTRAINT calls_block_hash_bytes CHECK (length(block_hash) = 32),
 	asked_at       timestamptz,
+	-- The payment's own life on the chain: set when it is proved, and followed until it is final or lost.
+	payment_state  text CONSTRAINT calls_payment_state_known CHECK (payment_state IN ('sent', 'mined', 'final', 'lost')),
+	-- The caller was told no before the transfer was found: such a call is refunded, never served.
+	late           boolean NOT NULL DEFAULT false,
+	claimed_block  bigint NOT NULL DEFAULT 0, -- the head at the claim; the transfer is looked for from a little before it
+	look_at        timestamptz NOT NULL DEFAULT market_now(), -- when the sweeper looks at the call, or at its payment, next
+	looks          int NOT NULL DEFAULT 0,
 	created_at     timestamptz NOT NULL DEFAULT market_now(),
 	CONSTRAINT calls_payment_unique UNIQUE (network, asset, payer, nonce),
 	-- A transfer pays once.
 	CONSTRAINT calls_transfer_unique UNIQUE (network, transaction, log_index),
 	CONSTRAINT calls_proof_whole CHECK (num_nulls(transaction, log_index, block_number, block_hash) IN (0, 4)),
+	-- A call that was refused may have been refused without its money: rejected, or lapsed.
 	CONSTRAINT calls_settled_is_proved CHECK
-		(state NOT IN ('settled', 'asked', 'served', 'refused', 'failed', 'cooldown_refused') OR transaction IS NOT NULL),
+		(state NOT IN ('settled', 'asked', 'served', 'failed', 'cooldown_refused') OR transaction IS NOT NULL),
+	CONSTRAINT calls_proof_has_a_life CHECK ((transaction IS NULL) = (payment_state IS NULL)),
 	CONSTRAINT calls_asked_at_when_asked CHECK (state NOT IN ('asked', 'served') OR asked_at IS NOT NULL)
 );
-CREATE INDEX calls_open_by_lease ON calls (lease_until) WHERE state IN ('settling', 'unknown', 'rejected', 'settled', 'asked');
+CREATE INDEX calls_open ON calls (look_at) WHERE state IN ('settling', 'unknown', 'rejected', 'expired', 'settled', 'asked');
+CREATE INDEX calls_unfinal ON calls (look_at) WHERE payment_state IN ('sent', 'mined');
 CREATE INDEX calls_by_payer ON calls (payer, created_at);
 
 -- How a call ended. Append-only, one row a call.

@@ -11,7 +11,7 @@ CREATE TABLE refunds (
 	payment_nonce bytea NOT NULL CONSTRAINT refunds_payment_nonce_bytes CHECK (length(payment_nonce) = 32),
 	payment_transaction bytea NOT NULL CONSTRAINT refunds_payment_transaction_bytes CHECK (length(payment_transaction) = 32),
 	state         text NOT NULL DEFAULT 'owed'
-	              CONSTRAINT refunds_state_known CHECK (state IN ('owed', 'sent', 'confirmed', 'parked')),
+	              CONSTRAINT refunds_state_known CHECK (state IN ('owed', 'sent', 'confirmed', 'parked', 'void')),
 	owed_at       timestamptz NOT NULL DEFAULT market_now(),
 	next_at       timestamptz NOT NULL DEFAULT market_now(),
 	attempts      int NOT NULL DEFAULT 0,
@@ -25,7 +25,7 @@ CREATE TABLE refunds (
 	CONSTRAINT refunds_confirmed_is_proved CHECK
 		((state = 'confirmed') = (transaction IS NOT NULL) AND num_nulls(transaction, log_index, block_number, confirmed_at) IN (0, 4))
 );
-CREATE INDEX refunds_due ON refunds (next_at) WHERE state <> 'confirmed';
+CREATE INDEX refunds_due ON refunds (next_at) WHERE state NOT IN ('confirmed', 'void');
 
 -- Every authorization that we signed for a refund, written before it left. Another one may be signed only after all of these have lapsed.
 CREATE TABLE refund_signatures (

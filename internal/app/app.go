@@ -109,6 +109,8 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger) (_ *App, er
 		return nil, fmt.Errorf("start jobs: %w", err)
 	}
 	a.stops = append(a.stops, a.jobs.Stop)
+	a.running.Go(func() { a.beat(background, a.path.Owner(), a.publicAt.String()) })
+	a.running.Go(func() { a.path.Sweep(background) })
 	a.public, a.ops = srv.Public(), srv.Ops()
 	a.serve(a.public, door)
 	a.serve(a.ops, opsDoor)
@@ -134,7 +136,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown), Catalog: listings, Upstream: client, Prober: a.prober,
 		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS,
-		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window},
+		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	return server.New(server.Config{
@@ -195,7 +197,7 @@ func (a *App) listen(ctx context.Context, address string) (net.Listener, error) 
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	// Its server closes it before; where the start ends early nobody else does.
-	a.closers = append(a.stops, func(context.Context) error { _ = l.Close(); return nil })
+	a.closers = append(a.closers, func(context.Context) error { _ = l.Close(); return nil })
 	return l, nil
 }
 
@@ -209,6 +211,9 @@ func (a *App) serve(s *http.Server, l net.Listener) {
 
 // URL is the public URL.
 func (a *App) URL() string { return a.publicURL }
+
+// DoorURL is where the public listener is, whatever callers see in front of it.
+func (a *App) DoorURL() string { return "http://" + a.publicAt.String() }
 
 // OpsURL is where the operations listener is.
 func (a *App) OpsURL() string { return "http://" + a.opsAt.String() }

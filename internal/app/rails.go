@@ -127,7 +127,7 @@ func (rs rails) networks() []chain.Network {
 func (rs rails) delivery() []delivery.Rail {
 	var out []delivery.Rail
 	for _, r := range rs {
-		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Settler: r.engine, Treasury: r.treasury.Address(),
+		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.engine, Treasury: r.treasury.Address(),
 			Gas: r.gas})
 	}
 	return out

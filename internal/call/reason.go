@@ -25,6 +25,7 @@ const (
 	NotListed Reason = "not_listed"
 
 	SettleRejected    Reason = "settle_rejected" // proved: no funds, nonce used, blocklisted
+	SettleFailed      Reason = "settle_failed"   // the rail never brought it to the chain, and its time is over
 	RejectedByService Reason = "rejected_by_service"
 
 	InCooldown Reason = "in_cooldown"
@@ -40,9 +41,13 @@ const (
 	UpstreamThrottled       Reason = "upstream_throttled"
 	UpstreamTooLarge        Reason = "upstream_too_large"
 
-	Withdrawn  Reason = "withdrawn" // settled, and the service left the shelf meanwhile
-	EgressDown Reason = "egress_down"
-	LocalError Reason = "local_error"
+	Withdrawn   Reason = "withdrawn" // settled, and the service left the shelf meanwhile
+	EgressDown  Reason = "egress_down"
+	LocalError  Reason = "local_error"
+	Interrupted Reason = "interrupted" // we stopped half way
+
+	LateSettlement Reason = "late_settlement" // the caller was told no, and the money moved after all
+	SettlementLost Reason = "settlement_lost" // the chain took the payment back: there is nothing to refund
 )
 
 // Reasons that only answers carry: they end no call.
@@ -87,6 +92,7 @@ func Rows() []Row {
 		{Refused, NotListed, Platform},
 		{Refused, NotLive, Service},
 		{Refused, SettleRejected, Caller},
+		{Refused, SettleFailed, Rail},
 		{Refused, RejectedByService, Caller},
 
 		{CooldownRefused, InCooldown, Platform},
@@ -104,6 +110,9 @@ func Rows() []Row {
 		{Failed, Withdrawn, Platform},
 		{Failed, EgressDown, Platform},
 		{Failed, LocalError, Platform},
+		{Failed, Interrupted, Platform},
+		{Failed, LateSettlement, Rail},
+		{Failed, SettlementLost, Rail},
 	}
 }
 

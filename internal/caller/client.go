@@ -152,7 +152,13 @@ func (c *Client) sign(o offer, required payment.Required) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("sign the payment: %w", err)
 	}
-	return payment.EncodePayload(o.accepted, required.Resource, chain.Signed{Asset: o.accepted.Asset, Authorization: a, Signature: signature})
+	signed := chain.Signed{Asset: o.accepted.Asset, Authorization: a, Signature: signature}
+	if required.TakesIdentifier() {
+		// The name goes where the payment goes and is on no chain, so sending the payment again from another network still shows that it
+		// is ours, and the answer is given out again.
+		return payment.EncodeIdentified(required, o.accepted, signed, payment.NewIdentifier())
+	}
+	return payment.EncodePayload(o.accepted, required.Resource, signed)
 }
 
 func (c *Client) send(ctx context.Context, r Request, paymentHeader string) (*Result, error) {

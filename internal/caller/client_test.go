@@ -62,6 +62,26 @@ func TestClient_Do_DrawsAFreshNonceForEachCall(t *testing.T) {
 	}
 }
 
+func TestClient_Do_NamesEachPaymentWhereTheServerTakesNames(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, served, offerOf(t, usdc, 2000))
+	seen := map[string]bool{}
+	for range 2 {
+		result, err := client(t).Do(t.Context(), caller.Request{URL: s.URL + "/echo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := payment.Decode(result.PaymentHeader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[p.Identifier] = true
+	}
+	if len(seen) != 2 || seen[""] {
+		t.Errorf("identifiers = %v, want one for each payment", seen)
+	}
+}
+
 func TestClient_Do_ASecondChallengeIsTheResult(t *testing.T) {
 	t.Parallel()
 	challenge, err := payment.NewChallenge(payment.Resource{URL: "https://shop.test/echo"}, []payment.Offer{offerOf(t, usdc, 2000)})

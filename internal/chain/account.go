@@ -97,6 +97,19 @@ func (n *Node) LapsedAt(ctx context.Context, asset, authorizer common.Address, n
 	return !used && err == nil, err
 }
 
+// UsedAt says whether the asset had taken or cancelled a nonce at the block of this depth. False also where the chain is shorter.
+func (n *Node) UsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, depth int) (bool, error) {
+	head, err := n.FreshHead(ctx)
+	if err != nil {
+		return false, err
+	}
+	number, ok := atDepth(head.Number, depth)
+	if !ok {
+		return false, nil
+	}
+	return n.authorizationUsedAt(ctx, asset, authorizer, nonce, hexutil.EncodeUint64(number))
+}
+
 // atDepth is the number of the block that stands at a depth under a head, 1 being the head; false where the chain is shorter.
 func atDepth(head uint64, depth int) (uint64, bool) {
 	if depth < 1 || uint64(depth-1) > head {

@@ -90,6 +90,7 @@ func (p *problems) checkRanges(c *Config) {
 	durations := map[string]struct{ got, least, most time.Duration }{
 		"MARKET_QUOTE_VALIDITY": {c.QuoteValidity, 0, 24 * time.Hour},
 		"MARKET_STRIKE_WINDOW":  {c.StrikeWindow, time.Second, 8760 * time.Hour},
+		"MARKET_GRACE":          {c.Grace, 0, time.Hour},
 		"MARKET_COOLDOWN":       {c.Cooldown, time.Millisecond, 24 * time.Hour},
 		"MARKET_PROBE_TTL":      {c.ProbeTTL, time.Millisecond, 10 * time.Minute},
 	}

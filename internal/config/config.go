@@ -22,6 +22,7 @@ type Config struct {
 	Gas      Key `envPrefix:"MARKET_GAS_" meaning:"gas account, which sends our transactions"`
 
 	QuoteValidity time.Duration `env:"MARKET_QUOTE_VALIDITY" envDefault:"10m" expect:"a duration from 0s to 24h" meaning:"how long an old price stays acceptable after a change"`
+	Grace         time.Duration `env:"MARKET_GRACE" envDefault:"120s" expect:"a duration from 0s to 1h" meaning:"how long a payment that was settled and not asked waits for its caller before it is refunded"`
 	StrikeFold    bool          `env:"MARKET_STRIKE_FOLD" envDefault:"1" expect:"0 or 1" meaning:"concurrent failures of one incident are one strike"`
 	StrikeWindow  time.Duration `env:"MARKET_STRIKE_WINDOW" envDefault:"24h" expect:"a duration from 1s to 8760h" meaning:"how long an open strike counts"`
 	StrikeLimit   int           `env:"MARKET_STRIKE_LIMIT" envDefault:"3" expect:"a number from 1 to 100" meaning:"open strikes in the window that delist a service"`

@@ -16,6 +16,7 @@ type admitted struct {
 	rail   Rail
 	offer  payment.Offer // zero where it answers none of ours
 	signed chain.Signed
+	block  uint64 // the head that it was checked at
 }
 
 func (a admitted) identity() payment.Identity {
@@ -59,6 +60,7 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	if err != nil {
 		return paid, notReady(p.Now().Add(readyRetry), err)
 	}
+	paid.block = head.Number
 	if err := payment.CheckTerms(paid.signed, paid.offer, head.Time); err != nil {
 		return paid, asRefusal(err)
 	}

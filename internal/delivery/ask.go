@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"market/internal/call"
-	"market/internal/catalog"
 	"market/internal/refusal"
 	"market/internal/upstream"
 )
@@ -66,10 +65,10 @@ func (p *Path) ask(ctx context.Context, id call.ID, r Request) (result upstream.
 }
 
 // answered ends a delivery by what came back. A 4xx to the provider's own example is no caller's mistake: the listing is broken.
-func (d Delivery) answered(result upstream.Result, r Request, in catalog.Input) Delivery {
+func (d Delivery) answered(result upstream.Result, r Request) Delivery {
 	d.Status, d.Latency, d.RetryAfter = result.Status, result.Latency, result.RetryAfter
 	reason, detail := result.Reason, result.Detail
-	if reason == call.RejectedByService && d.Origin == call.External && r.Target.Endpoint.MatchesExample(in) {
+	if in, err := inputOf(r); err == nil && reason == call.RejectedByService && d.Origin == call.External && r.Target.Endpoint.MatchesExample(in) {
 		reason, detail = call.ListingBroken, "the service refuses the example input of its own listing"
 	}
 	return d.end(reason, detail)

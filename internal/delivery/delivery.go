@@ -34,6 +34,9 @@ type Delivery struct {
 	Detail     string         // for people; nothing reads it back
 	// Refund is what the caller gets back; nil where the caller pays, or never paid.
 	Refund *refund.Owed
+
+	owner uuid.UUID     // who walks the call; zero: nobody, and its lease has run out
+	grace time.Duration // beyond the lease, for a call that nobody walks
 }
 
 // newDelivery starts the delivery of a call; the outcome comes with end.

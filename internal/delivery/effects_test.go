@@ -32,6 +32,7 @@ var effects = map[call.Reason]struct {
 	call.NotLive:          {strikes.None, false},
 	call.SettleRejected:   {strikes.None, false},
 
+	call.SettleFailed:      {strikes.None, false},
 	call.RejectedByService: {strikes.None, false},
 	call.InCooldown:        {strikes.None, false},
 
@@ -49,6 +50,10 @@ var effects = map[call.Reason]struct {
 	call.Withdrawn:  {strikes.None, false},
 	call.EgressDown: {strikes.None, false},
 	call.LocalError: {strikes.None, false},
+
+	call.Interrupted:    {strikes.None, false},
+	call.LateSettlement: {strikes.None, false},
+	call.SettlementLost: {strikes.None, false},
 }
 
 func TestEffects_EveryReasonHasItsRow(t *testing.T) {

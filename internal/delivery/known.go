@@ -2,7 +2,7 @@ package delivery
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"market/internal/call"
@@ -10,26 +10,11 @@ import (
 	"market/internal/refusal"
 )
 
-// refuse answers a request that is turned down before its payment was claimed. A payment that is known already is looked up first: a
-// gate, a delisting or an expiry never hides a known call. paid is nil where no payment was shown or its signature does not hold.
-func (p *Path) refuse(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) Answer {
-	if paid != nil {
-		return p.known(ctx, r, paid, &unclaimed{id: id, no: no})
-	}
-	return p.turnDown(ctx, id, r, nil, no)
-}
-
-// unclaimed is what to answer where a payment turns out not to be known.
-type unclaimed struct {
-	id call.ID
-	no *refusal.Error
-}
-
 // turnDown measures a refusal and answers it.
-func (p *Path) turnDown(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) Answer {
+func (p *Path) turnDown(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) *Answer {
 	a := p.challenged(ctx, r, no, refused(no, p.Now()))
 	if _, ends := call.RowOf(no.Reason); !ends {
-		return a
+		return &a
 	}
 	d := newDelivery(id, r).end(no.Reason, no.Detail)
 	if paid != nil {
@@ -42,7 +27,7 @@ func (p *Path) turnDown(ctx context.Context, id call.ID, r Request, paid *admitt
 	if kept {
 		a.Call = id
 	}
-	return a
+	return &a
 }
 
 // challenged adds our terms to an answer that invites another payment.
@@ -65,28 +50,6 @@ func (p *Path) challenged(ctx context.Context, r Request, no *refusal.Error, a A
 	return a
 }
 
-// known answers a payment by what became of its call. Without a call, or where the call is provably unused, otherwise stands.
-func (p *Path) known(ctx context.Context, r Request, paid *admitted, otherwise *unclaimed) Answer {
-	c, err := p.payments.Find(ctx, p.DB, paid.identity())
-	if err != nil && !errors.Is(err, payment.ErrUnclaimed) {
-		return refused(refusal.New(call.Internal, "").WithCause(err), p.Now())
-	}
-	if otherwise != nil && (err != nil || c.State == call.StateReleased) {
-		return p.turnDown(ctx, otherwise.id, r, paid, otherwise.no)
-	}
-	if err != nil {
-		// The claim met a row that is gone; only a lapsed claim is ever deleted.
-		return refused(refusal.New(call.InProgress, "the call moved meanwhile; send the same payment again").WithUntil(p.Now().Add(time.Second)), p.Now())
-	}
-	print, ok := fingerprint(r)
-	if !ok || print != c.Fingerprint {
-		a := refused(refusal.New(call.PaymentReused, "this payment belongs to another request"), p.Now())
-		a.Call = c.ID
-		return a
-	}
-	return p.standingOf(ctx, c)
-}
-
 // standingOf answers the same request with the same payment.
 func (p *Path) standingOf(ctx context.Context, c payment.Call) Answer {
 	record, err := Lookup(ctx, p.DB, c.ID)
@@ -104,9 +67,16 @@ func (p *Path) standingOf(ctx context.Context, c payment.Call) Answer {
 		if c.LeaseLeft > 0 {
 			return open(call.InProgress, min(c.LeaseLeft, pendingRetry), "the call is under way")
 		}
-		return open(call.SettlementPending, pendingRetry, "what became of the call is not known yet")
+		if c.State == call.Settled {
+			return open(call.SettlementPending, pendingRetry,
+				fmt.Sprintf("the payment is proved and the service was not asked yet; the call can still be served for %s, then it is refunded",
+					max(0, p.Grace+c.LeaseLeft).Truncate(time.Second)))
+		}
+		return open(call.SettlementPending, pendingRetry, "what became of the call is not known yet; ask for it, or send the same payment again")
 	case call.StateReleased:
 		return open(call.InProgress, time.Second, "the payment was not used; send the same one again")
+	case call.Expired:
+		return open(call.SettlementPending, time.Second, "the payment never reached the chain, and its time is over")
 	case call.Unknown:
 		return open(call.SettlementPending, pendingRetry, "the payment was sent and is not proved yet")
 	case call.Rejected:

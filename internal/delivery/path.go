@@ -45,6 +45,7 @@ type Node interface {
 type Rail struct {
 	Network  chain.Network
 	Node     Node
+	Chain    Chain
 	Settler  Settler
 	Treasury common.Address // receives the payments, and gives them back
 	Gas      common.Address // pays for the transactions
@@ -65,6 +66,7 @@ type Config struct {
 	PublicURL string // without a trailing slash
 	FeeBPS    int    // basis points of the price, pinned at the claim
 	Refunds   RefundPolicy
+	Grace     time.Duration // in which a retry of a payment that was settled and not asked is still served
 	// OnError hears of what went wrong and changed no answer; it must not block.
 	OnError func(err error)
 }
@@ -79,6 +81,9 @@ type Path struct {
 
 // NewPath returns a path that owns the calls it walks under an id of its own.
 func NewPath(c Config) *Path { return &Path{Config: c, owner: uuid.Must(uuid.NewV7())} }
+
+// Owner is the id under which this process holds leases.
+func (p *Path) Owner() uuid.UUID { return p.owner }
 
 // Drain waits until no call is being walked, or until ctx ends. The door has stopped taking requests before.
 func (p *Path) Drain(ctx context.Context) error {

@@ -13,16 +13,16 @@ import (
 
 // record writes how a paid call ended and answers it: the third commit. Not one byte of the service's answer leaves before the commit is
 // known; while it is not, the call is pending. result is nil where the service was not asked.
-func (p *Path) record(ctx context.Context, r Request, paid *admitted, d Delivery, s settlement, result *upstream.Result) Answer {
+func (p *Path) record(ctx context.Context, h held, d Delivery, s settlement, result *upstream.Result) Answer {
 	own, cancel := detached(ctx, writeTime)
 	defer cancel()
 	settled := chain.Settlement{Status: chain.StatusSettled, Proof: s.proof, Transaction: s.proof.Transaction}
 	if err := p.Recorder.persist(own, d); err != nil {
-		return *p.pending(paid, d.Call, settled, err)
+		return *p.pending(h, settled, err)
 	}
 	a := p.answer(d, s.standing, result)
-	a.Receipt = receipt(paid, true, settled, "")
-	a.Payment = &Payment{Network: paid.rail.Network.ID, Asset: paid.signed.Asset, Payer: paid.signed.From, Amount: paid.signed.Value,
+	a.Receipt = receipt(h, true, settled, "")
+	a.Payment = &Payment{Network: h.rail.Network.ID, Asset: h.signed.Asset, Payer: h.signed.From, Amount: h.signed.Value,
 		Transaction: s.proof.Transaction, Proved: true}
 	if d.Refund != nil {
 		a.Refund = &Refund{Network: a.Payment.Network, Asset: a.Payment.Asset, To: a.Payment.Payer, Amount: a.Payment.Amount, State: refund.StateOwed}

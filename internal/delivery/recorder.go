@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -60,7 +61,7 @@ func (r *Recorder) Record(ctx context.Context, d Delivery) error {
 // enforce applies what a delivery means for its service and its payer. The transaction also holds the delivery itself, so there is no
 // strike without its evidence, no evidence without its strike, and no failure of a paid call without its refund.
 func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect strikes.Effect, rest time.Duration) error {
-	if _, err := r.catalog.Lock(ctx, tx, d.Service); err != nil {
+	if err := lockService(ctx, tx, d.Service); err != nil {
 		return err
 	}
 	if err := r.write(ctx, tx, d, effect == strikes.Clear); err != nil {
@@ -100,11 +101,15 @@ func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
 }
 
 // One round trip writes the delivery, moves the call to its final state and clears strikes. It locks no service and touches open strikes
-// only. A paid call is moved from the state that its outcome can follow, so a second recorder writes nothing; a trial has no call row.
+// only. A paid call is moved from the state that its outcome can follow, by its owner or, once its lease has run out, by whoever sweeps: a
+// second recorder writes nothing. A trial has no call row.
 // A success clears the strikes whose last evidence was recorded before the success was asked.
 const recordSQL = `
 WITH moved AS (
-	UPDATE calls SET state = $3, state_since = market_now() WHERE id = $2 AND NOT $4 AND state = ANY($5) RETURNING id
+	UPDATE calls SET state = $3, state_since = market_now()
+	 WHERE id = $2 AND NOT $4 AND state = ANY($5)
+	   AND (owner = $21 OR ($21::uuid IS NULL AND lease_until + $22::interval <= market_now()))
+	RETURNING id
 ), delivered AS (
 	INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at,
 		upstream_status, latency_us, method, path, source, payer, detail)
@@ -130,10 +135,14 @@ func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery, clears
 	if !d.Trial {
 		payer = d.Payer[:]
 	}
+	var owner *uuid.UUID
+	if d.owner != (uuid.UUID{}) {
+		owner = &d.owner
+	}
 	var written int
 	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, before(d.Outcome),
 		d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin, askedAt, status, d.Latency.Microseconds(),
-		d.Method, d.Path, d.Source, payer, d.Detail, clears).Scan(&written)
+		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace).Scan(&written)
 	if err != nil {
 		return fmt.Errorf("write delivery of call %s: %w", d.Call, err)
 	}
@@ -159,7 +168,7 @@ const (
 	recordWait  = 250 * time.Millisecond
 )
 
-// Settle records until it is known that the outcome stands: a lost commit is tried again, and "moved" after a first try whose answer
+// persist records until it is known that the outcome stands: a lost commit is tried again, and "moved" after a first try whose answer
 // was lost means that it was written. The outcome that stands may be another writer's; recorded tells.
 func (r *Recorder) persist(ctx context.Context, d Delivery) error {
 	var err error

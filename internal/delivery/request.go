@@ -64,24 +64,29 @@ func (b *Body) Bytes() ([]byte, error) {
 	return b.bytes, b.err
 }
 
-// classify says whether the caller's input is acceptable. What the listing promises to take is the schema of its endpoint.
-func classify(r Request) (catalog.Input, *refusal.Error) {
+// inputOf is the caller's input as it came.
+func inputOf(r Request) (catalog.Input, error) {
 	body, err := r.Body.Bytes()
+	return catalog.Input{Params: r.Target.Params, RawQuery: r.RawQuery, ContentType: r.Header.Get("Content-Type"), Body: body}, err
+}
+
+// classify says whether the caller's input is acceptable. What the listing promises to take is the schema of its endpoint.
+func classify(r Request) *refusal.Error {
+	in, err := inputOf(r)
 	if errors.Is(err, errTooLarge) {
-		return catalog.Input{}, refusal.New(call.InputTooLarge, "the body is larger than %d bytes", RequestBytesMax)
+		return refusal.New(call.InputTooLarge, "the body is larger than %d bytes", RequestBytesMax)
 	}
 	if err != nil {
-		return catalog.Input{}, refusal.New(call.InputInvalid, "the body did not arrive whole").WithCause(err)
+		return refusal.New(call.InputInvalid, "the body did not arrive whole").WithCause(err)
 	}
-	in := catalog.Input{Params: r.Target.Params, RawQuery: r.RawQuery, ContentType: r.Header.Get("Content-Type"), Body: body}
 	if err := r.Target.Endpoint.CheckInput(in); err != nil {
 		var no *refusal.Error
 		if errors.As(err, &no) {
-			return catalog.Input{}, no
+			return no
 		}
-		return catalog.Input{}, refusal.New(call.InputInvalid, "the input could not be checked").WithCause(err)
+		return refusal.New(call.InputInvalid, "the input could not be checked").WithCause(err)
 	}
-	return in, nil
+	return nil
 }
 
 // fingerprint is what a payment is bound to at its first use: the service, the endpoint, the method, the path as it was matched, the

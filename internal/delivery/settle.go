@@ -18,36 +18,6 @@ type settlement struct {
 	proof chain.Proof
 }
 
-// claim takes the payment for this call: the first commit, before the authorization is shown to anybody. An answer instead of a claim
-// means that the call ends here.
-func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted) (payment.Claim, *Answer) {
-	print, ok := fingerprint(r)
-	if !ok {
-		return payment.Claim{}, p.ends(ctx, id, r, paid, refusal.New(call.InputInvalid, "the body did not arrive whole"))
-	}
-	if no := p.means(ctx, r, paid); no != nil {
-		return payment.Claim{}, p.ends(ctx, id, r, paid, no)
-	}
-	c := payment.Claim{
-		ID: id, Network: paid.rail.Network.ID, Signed: paid.signed, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
-		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
-		Source: r.Source, Origin: r.Origin, Owner: p.owner, Lease: settleLease,
-	}
-	// Whether a claim stands must be known, so the caller's leaving may not cut it short.
-	own, cancel := detached(ctx, writeTime)
-	defer cancel()
-	claimed, ours, err := p.payments.Claim(own, p.DB, c)
-	if err != nil {
-		return payment.Claim{}, p.ends(ctx, id, r, nil, refusal.New(call.Internal, "").WithCause(err))
-	}
-	if !ours {
-		a := p.known(ctx, r, paid, nil)
-		return payment.Claim{}, &a
-	}
-	c.ID = claimed
-	return c, nil
-}
-
 // means refuses a payer that cannot pay, or that provokes failures. Only strangers are looked up on the chain: an empty wallet should
 // cost neither a claim nor a settlement.
 func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Error {
@@ -82,83 +52,92 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 	return nil
 }
 
-// settle shows the authorization to the chain and writes what became of it: the second commit.
-func (p *Path) settle(ctx context.Context, r Request, paid *admitted, c payment.Claim) (settlement, *Answer) {
+// settle shows the authorization to the chain and writes what became of it: the second commit. A payment that was proved before this process
+// took the call over is not shown again.
+func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answer) {
+	lease := r.Target.Endpoint.Timeout + askGrace
+	if h.proof != nil {
+		writing, cancel := detached(ctx, writeTime)
+		defer cancel()
+		standing, err := resume(writing, p.DB, h.id, p.owner, r.Target.Service.ID, lease)
+		if err != nil {
+			return settlement{}, p.pending(h, chain.Settlement{Transaction: h.proof.Transaction}, err)
+		}
+		return settlement{standing: standing, proof: *h.proof}, nil
+	}
 	own, cancel := detached(ctx, settleTime)
-	result := paid.rail.Settler.Settle(own, paid.signed)
+	result := h.rail.Settler.Settle(own, h.signed)
 	cancel()
 	if result.Err != nil {
-		p.OnError(fmt.Errorf("settle call %s: %w", c.ID, result.Err))
+		p.OnError(fmt.Errorf("settle call %s: %w", h.id, result.Err))
 	}
 	writing, cancel := detached(ctx, writeTime)
 	defer cancel()
 	switch result.Status {
 	case chain.StatusSettled:
-		standing, err := settled(writing, p.DB, c.ID, p.owner, r.Target.Service.ID, result.Proof, r.Target.Endpoint.Timeout+askGrace)
+		standing, err := settled(writing, p.DB, h.id, p.owner, r.Target.Service.ID, result.Proof, lease)
 		switch {
 		case err == nil:
 			return settlement{standing: standing, proof: result.Proof}, nil
 		case errors.Is(err, errTransferTaken):
-			return settlement{}, p.unsettled(writing, r, paid, c, call.Unknown, result, err)
+			return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, err)
 		}
-		// The payment is proved and its commit is not: the claim stays, and whoever asks again learns what it became.
-		return settlement{}, p.pending(paid, c.ID, result, err)
+		// The payment is proved and its commit is not known: the sweeper finds it, and so does whoever asks again.
+		return settlement{}, p.pending(h, result, err)
 	case chain.StatusReleased:
-		return settlement{}, p.unsettled(writing, r, paid, c, call.StateReleased, result, nil)
+		return settlement{}, p.unsettled(writing, r, h, call.StateReleased, result, nil)
 	case chain.StatusRejected:
 		if result.PayerFault {
-			return settlement{}, p.unsettled(writing, r, paid, c, call.Rejected, result, nil)
+			return settlement{}, p.unsettled(writing, r, h, call.Rejected, result, nil)
 		}
-		return settlement{}, p.unsettled(writing, r, paid, c, call.Unknown, result, nil)
+		return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, nil)
 	case chain.StatusUnknown:
-		return settlement{}, p.unsettled(writing, r, paid, c, call.Unknown, result, nil)
+		return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, nil)
 	}
-	return settlement{}, p.unsettled(writing, r, paid, c, call.Unknown, result, fmt.Errorf("settlement of call %s has no status", c.ID))
+	return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, fmt.Errorf("settlement of call %s has no status", h.id))
 }
 
-// unsettled writes that no settlement is proved and says so.
-func (p *Path) unsettled(ctx context.Context, r Request, paid *admitted, c payment.Claim, to call.State, s chain.Settlement, cause error) *Answer {
-	if err := p.payments.Unsettle(ctx, p.DB, c.ID, p.owner, to, s.Why, s.Transaction); err != nil {
-		return p.pending(paid, c.ID, s, errors.Join(cause, err))
+// unsettled writes that no settlement is proved and says so. A call whose authorization was shown by another process before is not
+// released by this one, which cannot know that nothing left: the write finds no row, and the call stays unclear.
+func (p *Path) unsettled(ctx context.Context, r Request, h held, to call.State, s chain.Settlement, cause error) *Answer {
+	if err := p.payments.Unsettle(ctx, p.DB, h.id, p.owner, to, s.Why, s.Transaction); err != nil {
+		return p.pending(h, s, errors.Join(cause, err))
 	}
 	switch {
 	case to == call.Unknown:
-		return p.pending(paid, c.ID, s, cause)
+		return p.pending(h, s, cause)
 	case s.PayerFault:
-		no := refusal.New(call.SettleRejected, "the token refuses this payment: %s", s.Why).WithCause(payment.Code(s.Why))
-		return p.unpaid(ctx, r, paid, c, no, s)
+		return p.unpaid(ctx, r, h, refusal.New(call.SettleRejected, "the token refuses this payment: %s", s.Why).WithCause(payment.Code(s.Why)), s)
 	}
-	no := refusal.New(call.Released, "the payment could not be sent; it was not used, send the same one again").
-		WithUntil(p.Now().Add(pendingRetry)).WithCause(s.Err)
-	return p.unpaid(ctx, r, paid, c, no, s)
+	return p.unpaid(ctx, r, h, refusal.New(call.Released, "the payment could not be sent; it was not used, send the same one again").
+		WithUntil(p.Now().Add(pendingRetry)).WithCause(s.Err), s)
 }
 
 // unpaid is the answer to a payment that did not pay and, as our own node proves, will not.
-func (p *Path) unpaid(ctx context.Context, r Request, paid *admitted, c payment.Claim, no *refusal.Error, s chain.Settlement) *Answer {
-	d := newDelivery(c.ID, r).end(no.Reason, no.Detail)
+func (p *Path) unpaid(ctx context.Context, r Request, h held, no *refusal.Error, s chain.Settlement) *Answer {
+	d := newDelivery(h.id, r).end(no.Reason, no.Detail)
 	if _, err := p.Recorder.Refuse(ctx, d); err != nil {
 		p.OnError(err)
 	}
 	a := p.challenged(ctx, r, no, refused(no, p.Now()))
-	a.Call, a.Receipt = c.ID, receipt(paid, false, s, payment.Code(s.Why))
+	a.Call, a.Receipt = h.id, receipt(h, false, s, payment.Code(s.Why))
 	return &a
 }
 
 // pending is the answer while nobody knows whether the money moved. It is never a 402: a client signs a second authorization on each.
-func (p *Path) pending(paid *admitted, id call.ID, s chain.Settlement, cause error) *Answer {
+func (p *Path) pending(h held, s chain.Settlement, cause error) *Answer {
 	return &Answer{
-		Call: id, Reason: call.SettlementPending, Charged: ChargedPending, RetryAfter: pendingRetry,
+		Call: h.id, Reason: call.SettlementPending, Charged: ChargedPending, RetryAfter: pendingRetry,
 		Detail:  "the payment was sent and is not proved yet; ask for the call, or send the same payment again, and sign no other",
-		Receipt: receipt(paid, false, s, payment.CodePending),
-		Payment: &Payment{Network: paid.rail.Network.ID, Asset: paid.signed.Asset, Payer: paid.signed.From, Amount: paid.signed.Value,
-			Transaction: s.Transaction},
-		Err: errors.Join(cause, s.Err),
+		Receipt: receipt(h, false, s, payment.CodePending),
+		Payment: &Payment{Network: h.rail.Network.ID, Asset: h.signed.Asset, Payer: h.signed.From, Amount: h.signed.Value, Transaction: s.Transaction},
+		Err:     errors.Join(cause, s.Err),
 	}
 }
 
 // receipt is the settlement in x402's words.
-func receipt(paid *admitted, success bool, s chain.Settlement, code payment.Code) *payment.SettleResponse {
-	out := &payment.SettleResponse{Success: success, Network: paid.rail.Network.ID, Payer: paid.signed.From.Hex()}
+func receipt(h held, success bool, s chain.Settlement, code payment.Code) *payment.SettleResponse {
+	out := &payment.SettleResponse{Success: success, Network: h.rail.Network.ID, Payer: h.signed.From.Hex()}
 	switch {
 	case success:
 		out.Transaction = s.Proof.Transaction.Hex()
@@ -169,12 +148,6 @@ func receipt(paid *admitted, success bool, s chain.Settlement, code payment.Code
 		}
 	}
 	return out
-}
-
-// ends wraps a refusal as the answer that ends a step.
-func (p *Path) ends(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) *Answer {
-	a := p.refuse(ctx, id, r, paid, no)
-	return &a
 }
 
 // takeTrial takes one of today's trial calls.

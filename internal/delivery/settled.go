@@ -37,9 +37,9 @@ UPDATE calls
    SET transaction = $4, log_index = $5, block_number = $6, block_hash = $7,
        state = CASE WHEN service.listed AND NOT service.cooling THEN 'asked' ELSE 'settled' END,
        asked_at = CASE WHEN service.listed AND NOT service.cooling THEN service.now END,
-       state_since = service.now, lease_until = service.now + $8::interval
+       state_since = service.now, lease_until = service.now + $8::interval, payment_state = 'mined', look_at = service.now, looks = 0
   FROM service
- WHERE calls.id = $1 AND calls.owner = $2 AND calls.state = 'settling'
+ WHERE calls.id = $1 AND calls.owner = $2 AND calls.state IN ('settling', 'unknown')
 RETURNING service.listed, service.cooling, service.rest, service.now`
 
 // errTransferTaken is that the transfer which should prove a settlement paid for another call already.

@@ -15,58 +15,56 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 
 	id := call.NewID()
 
-	// admit: is it a payment, of ours, signed by its payer, in time? From here on a payment that is known already is answered as such.
+	// admit: is it a payment, of ours, signed by its payer, in time?
 	paid, no := p.admit(ctx, r)
-	if no != nil {
-		return p.refuse(ctx, id, r, paid, no)
-	}
 
 	// classify: is the caller's input acceptable?
-	input, no := classify(r)
-	if no != nil {
-		return p.refuse(ctx, id, r, paid, no)
+	if no == nil {
+		no = classify(r)
 	}
 
 	// probe: does the service answer its liveness probe?
-	if no := p.probe(ctx, r); no != nil {
-		return p.refuse(ctx, id, r, paid, no)
+	if no == nil {
+		no = p.probe(ctx, r)
 	}
 
-	// settle: claim the payment, then move the money. Two commits; between them the authorization is shown to the chain.
-	claim, answer := p.claim(ctx, id, r, paid)
+	// Whatever speaks against the request, a payment that is known already is answered as such, or its call is gone on with.
+	held, answer := p.hold(ctx, id, r, paid, no)
 	if answer != nil {
 		return *answer
 	}
-	settlement, answer := p.settle(ctx, r, paid, claim)
+
+	// settle: the payment is claimed, the first commit; now move the money, the second. Between them the authorization is shown to the chain.
+	settlement, answer := p.settle(ctx, r, held)
 	if answer != nil {
 		return *answer
 	}
 
 	// derive: what a refund of this payment is, from the payment alone.
 	back := refund.Derive(refund.Payment{
-		Call: claim.ID, Network: paid.rail.Network.ID, ChainID: paid.rail.Network.ChainID, Asset: paid.signed.Asset, Payer: paid.signed.From,
-		Nonce: paid.signed.Nonce, Amount: paid.signed.Value, Treasury: paid.signed.To, Transaction: settlement.proof.Transaction,
+		Call: held.id, Network: held.rail.Network.ID, ChainID: held.rail.Network.ChainID, Asset: held.signed.Asset, Payer: held.signed.From,
+		Nonce: held.signed.Nonce, Amount: held.signed.Value, Treasury: held.signed.To, Transaction: settlement.proof.Transaction,
 	})
-	d := newDelivery(claim.ID, r)
-	d.Payer = paid.signed.From
+	d := newDelivery(held.id, r)
+	d.Payer, d.owner = held.signed.From, p.owner
 
 	// cooldown: is the service cooling down, or gone? The commit of the settlement has decided it.
 	if no := resting(settlement.standing); no != nil {
 		d = d.end(no.Reason, no.Detail)
 		d.Refund = &back
-		return p.record(ctx, r, paid, d, settlement, nil)
+		return p.record(ctx, held, d, settlement, nil)
 	}
 
 	// ask: call the upstream.
 	d.AskedAt = settlement.askedAt
-	result := p.ask(ctx, claim.ID, r)
-	d = d.answered(result, r, input)
+	result := p.ask(ctx, held.id, r)
+	d = d.answered(result, r)
 	if d.Outcome != call.Served {
 		d.Refund = &back
 	}
 
 	// record, and answer.
-	return p.record(ctx, r, paid, d, settlement, &result)
+	return p.record(ctx, held, d, settlement, &result)
 }
 
 // Trial walks one unpaid trial call: the same steps without admit, settle and derive.
@@ -79,12 +77,11 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 	if no := trialOffered(r); no != nil {
 		return refused(no, p.Now())
 	}
-	input, no := classify(r)
-	if no != nil {
-		return p.refuse(ctx, id, r, nil, no)
+	if no := classify(r); no != nil {
+		return *p.turnDown(ctx, id, r, nil, no)
 	}
 	if no := p.probe(ctx, r); no != nil {
-		return p.refuse(ctx, id, r, nil, no)
+		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
 	standing, no := p.takeTrial(ctx, r)
@@ -98,5 +95,5 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 
 	d.AskedAt = standing.askedAt
 	result := p.ask(ctx, id, r)
-	return p.recordTrial(ctx, d.answered(result, r, input), standing, &result)
+	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/money"
+	"market/internal/wire"
 )
 
 var (
@@ -29,32 +30,32 @@ type Accepted struct {
 	MaxTimeoutSeconds int64
 
 	Raw   json.RawMessage // the very bytes, unknown members included, as they have to be echoed
-	extra map[string]value
+	extra map[string]wire.Value
 }
 
 // Extra returns a member of `extra` that is a string.
 func (a Accepted) Extra(name string) (string, bool) {
 	v, ok := a.extra[name]
-	return v.text, ok && v.kind == kindString
+	return v.Text, ok && v.Kind == wire.String
 }
 
 // An object reads members of a JSON object by type. Path names it in error texts, which never hold anything of what was sent.
 type object struct {
 	path string
-	value
+	wire.Value
 }
 
 func (o object) text(name string) (string, error) {
-	v := o.members[name]
-	if v.kind != kindString {
+	v := o.Members[name]
+	if v.Kind != wire.String {
 		return "", malformed(CodePayload, "%s%s must be a string.", o.path, name)
 	}
-	return v.text, nil
+	return v.Text, nil
 }
 
 func (o object) object(name string) (object, error) {
-	v := o.members[name]
-	if v.kind != kindObject {
+	v := o.Members[name]
+	if v.Kind != wire.Object {
 		return object{}, malformed(CodePayload, "%s%s must be an object.", o.path, name)
 	}
 	return object{o.path + name + ".", v}, nil
@@ -107,15 +108,15 @@ func (o object) network(name string) (string, error) {
 }
 
 func (o object) seconds(name string) (int64, error) {
-	v := o.members[name]
-	if v.kind != kindNumber || !secondsForm.MatchString(v.text) {
+	v := o.Members[name]
+	if v.Kind != wire.Number || !secondsForm.MatchString(v.Text) {
 		return 0, malformed(CodePayload, "%s%s must be a whole number of seconds, written as a JSON integer.", o.path, name)
 	}
-	return strconv.ParseInt(v.text, 10, 64)
+	return strconv.ParseInt(v.Text, 10, 64)
 }
 
 func readAccepted(o object) (Accepted, error) {
-	a := Accepted{Raw: json.RawMessage(o.raw)}
+	a := Accepted{Raw: json.RawMessage(o.Raw)}
 	var err error
 	if a.Scheme, err = o.text("scheme"); err != nil {
 		return Accepted{}, err
@@ -136,12 +137,12 @@ func readAccepted(o object) (Accepted, error) {
 		return Accepted{}, err
 	}
 	// Some SDKs drop an empty map and some keep it, so absent, null and {} are one.
-	if o.given("extra") {
+	if o.Given("extra") {
 		extra, err := o.object("extra")
 		if err != nil {
 			return Accepted{}, err
 		}
-		a.extra = extra.members
+		a.extra = extra.Members
 	}
 	return a, nil
 }

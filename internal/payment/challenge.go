@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"market/internal/wire"
 )
 
 const (
@@ -33,6 +35,8 @@ type required struct {
 	Error       Code           `json:"error"`
 	Resource    Resource       `json:"resource"`
 	Accepts     []requirements `json:"accepts"`
+	// Extensions come last: they are what is left out first.
+	Extensions json.RawMessage `json:"extensions,omitempty"`
 }
 
 // Clients re-encode an entry through fixed structs of their own, so everything that is ours goes into extra.
@@ -62,12 +66,14 @@ func extraOf(o Offer) extra {
 type Challenge struct {
 	resource Resource
 	accepts  []requirements
-	v1       []V1Requirements
-	unpaid   string // the header for Unpaid, which nearly every answer needs
+	// extensions is the declaration of payment-identifier, or nothing where the header has no room for it.
+	extensions json.RawMessage
+	v1         []V1Requirements
+	unpaid     string // the header for Unpaid, which nearly every answer needs
 }
 
-// NewChallenge takes 1 to 3 offers in the order of our preference, all of the current price. The description is cut to what fits the header;
-// ErrChallengeTooBig where the rest alone does not fit.
+// NewChallenge takes 1 to 3 offers in the order of our preference, all of the current price. What does not fit the header is left out: the
+// description is cut first, then the extension goes. ErrChallengeTooBig where the rest alone does not fit.
 func NewChallenge(r Resource, offers []Offer) (Challenge, error) {
 	if len(offers) < 1 || len(offers) > acceptsMax {
 		return Challenge{}, fmt.Errorf("challenge: %d offers, not 1 to %d", len(offers), acceptsMax)
@@ -80,11 +86,15 @@ func NewChallenge(r Resource, offers []Offer) (Challenge, error) {
 	for _, o := range offers {
 		c.accepts = append(c.accepts, requirementsOf(o))
 	}
+	c.extensions = json.RawMessage(identifierDeclaration)
+	if !c.fits("") {
+		c.extensions = nil
+	}
 	if c.resource.Description, err = c.fittingDescription(strings.ToValidUTF8(r.Description, "")); err != nil {
 		return Challenge{}, err
 	}
 	c.v1 = v1Accepts(c.resource, offers)
-	c.unpaid = encodeBase64(c.json(Unpaid))
+	c.unpaid = wire.EncodeBase64(c.json(Unpaid))
 	return c, nil
 }
 
@@ -100,33 +110,35 @@ func (c Challenge) Header(code Code) string {
 	if code == Unpaid {
 		return c.unpaid
 	}
-	return encodeBase64(c.json(code.or(CodeUnexpected)))
+	return wire.EncodeBase64(c.json(code.or(CodeUnexpected)))
 }
 
 func (c Challenge) json(code Code) []byte {
-	return encodeJSON(required{X402Version: 2, Error: code, Resource: c.resource, Accepts: c.accepts})
+	return encodeJSON(required{X402Version: 2, Error: code, Resource: c.resource, Accepts: c.accepts, Extensions: c.extensions})
 }
 
-// fittingDescription cuts at a rune boundary. Room is left for the longest error code, so that every variant of a challenge has the same
-// resource.
+// longestCode is what room is left for, so that every variant of a challenge has the same resource and extensions.
+var longestCode = Code(strings.Repeat("x", codeBytesMax))
+
+// fits says whether the challenge fits its header with a description.
+func (c Challenge) fits(description string) bool {
+	c.resource.Description = description
+	return len(c.json(longestCode)) <= challengeBytesMax
+}
+
+// fittingDescription cuts at a rune boundary.
 func (c Challenge) fittingDescription(description string) (string, error) {
-	c.resource.Description = ""
-	longest := Code(strings.Repeat("x", codeBytesMax))
-	if len(c.json(longest)) > challengeBytesMax {
+	if !c.fits("") {
 		return "", ErrChallengeTooBig
 	}
-	fits := func(s string) bool {
-		c.resource.Description = s
-		return len(c.json(longest)) <= challengeBytesMax
-	}
-	if len(description) <= challengeBytesMax && fits(description) {
+	if len(description) <= challengeBytesMax && c.fits(description) {
 		return description, nil
 	}
 	// JSON may need more bytes than the text and never fewer, so longer prefixes need more room: the cut can be searched for.
 	low, high := 0, min(len(description), challengeBytesMax)
 	for low < high {
 		middle := (low + high + 1) / 2
-		if fits(cut(description, middle)) {
+		if c.fits(cut(description, middle)) {
 			low = middle
 		} else {
 			high = middle - 1

@@ -21,7 +21,10 @@ const (
 		`"resource":{"url":"https://shop.test/v1/echo","description":"Écho & <co>","mimeType":"application/json"},` +
 		`"accepts":[{"scheme":"exact","network":"eip155:84532","amount":"12345",` +
 		`"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e","payTo":"0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",` +
-		`"maxTimeoutSeconds":120,"extra":{"name":"USDC","version":"2","paymentFlow":"upfront"}}]}`
+		`"maxTimeoutSeconds":120,"extra":{"name":"USDC","version":"2","paymentFlow":"upfront"}}],` +
+		`"extensions":{"payment-identifier":{"info":{"required":false},"schema":{"type":"object","properties":{` +
+		`"required":{"type":"boolean"},"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},` +
+		`"required":["required"]}}}}`
 
 	goldenBody = `{"x402Version":1,"error":"Payment required","accepts":[{"scheme":"exact","network":"base-sepolia",` +
 		`"maxAmountRequired":"12345","resource":"https://shop.test/v1/echo","description":"?cho & <co>","mimeType":"application/json",` +

@@ -44,6 +44,7 @@ type Claim struct {
 	Origin        call.Origin
 	Owner         uuid.UUID     // the process that walks the call
 	Lease         time.Duration // for which nobody else touches it
+	Block         uint64        // the head that the payment was admitted at
 }
 
 // Identity returns the identity of the claimed payment.
@@ -57,11 +58,15 @@ type Call struct {
 	State       call.State
 	Fingerprint Fingerprint
 	LeaseLeft   time.Duration // zero or less: it has run out
-	Network     string
-	Asset       common.Address
-	Payer       common.Address
-	Amount      money.Amount
-	Transaction common.Hash // that proves it, else the one that was sent, else zero
+	Late        bool          // refused before its money was found
+	Signed      chain.Signed  // the authorization that was claimed, without its signature
+}
+
+// Same says whether an authorization is the one that was claimed. A payer can sign two with one nonce, of which the asset takes one.
+func (c Call) Same(s chain.Signed) bool {
+	a, b := c.Signed.Authorization, s.Authorization
+	return c.Signed.Asset == s.Asset && a.From == b.From && a.To == b.To && a.Value.Cmp(b.Value) == 0 &&
+		a.ValidAfter == b.ValidAfter && a.ValidBefore == b.ValidBefore && a.Nonce == b.Nonce
 }
 
 // ErrUnclaimed is that a payment was never claimed here.
@@ -74,14 +79,17 @@ var ErrMoved = errors.New("call moved meanwhile")
 type Store struct{}
 
 // The unique identity decides between replicas: whoever inserts the row, or takes a released one back, goes on; everybody else gets no
-// row. A released payment never left us, so the same request may use it again, under the id that it has.
+// row. A released payment never left us, so the same request may use it again, under the id that it has. Its terms are then those of the
+// authorization that comes now: a payer may sign two with one nonce, and the price may have changed between them.
 const claimSQL = `
 INSERT INTO calls (id, network, asset, payer, nonce, amount, treasury, valid_after, valid_before, signature, service_id, endpoint_id,
-	price_revision, fee_bps, fingerprint, method, path, source, origin, state, owner, lease_until)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'settling', $20, market_now() + $21::interval)
+	price_revision, fee_bps, fingerprint, method, path, source, origin, state, owner, lease_until, claimed_block)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'settling', $20, market_now() + $21::interval, $22)
 ON CONFLICT ON CONSTRAINT calls_payment_unique DO UPDATE
    SET state = 'settling', state_since = market_now(), owner = excluded.owner, lease_until = excluded.lease_until,
-       source = excluded.source, origin = excluded.origin, why = ''
+       amount = excluded.amount, treasury = excluded.treasury, valid_after = excluded.valid_after, valid_before = excluded.valid_before,
+       signature = excluded.signature, price_revision = excluded.price_revision, fee_bps = excluded.fee_bps,
+       source = excluded.source, origin = excluded.origin, claimed_block = excluded.claimed_block, why = '', look_at = market_now(), looks = 0
  WHERE calls.state = 'released' AND calls.fingerprint = excluded.fingerprint
 RETURNING id`
 
@@ -91,7 +99,8 @@ func (Store) Claim(ctx context.Context, db postgres.DB, c Claim) (id call.ID, cl
 	s := c.Signed
 	err = db.QueryRow(ctx, claimSQL, c.ID, c.Network, s.Asset[:], s.From[:], s.Nonce[:], s.Value, s.To[:],
 		int64(s.ValidAfter), int64(s.ValidBefore), s.Signature[:], //nolint:gosec // Verify bounds both
-		c.Service, c.Endpoint, c.PriceRevision, c.FeeBPS, c.Fingerprint[:], c.Method, c.Path, c.Source, c.Origin, c.Owner, c.Lease).Scan(&id)
+		c.Service, c.Endpoint, c.PriceRevision, c.FeeBPS, c.Fingerprint[:], c.Method, c.Path, c.Source, c.Origin, c.Owner, c.Lease,
+		int64(c.Block)).Scan(&id) //nolint:gosec // range-checked by chain
 	if errors.Is(err, pgx.ErrNoRows) {
 		return call.ID{}, false, nil
 	}
@@ -102,15 +111,19 @@ func (Store) Claim(ctx context.Context, db postgres.DB, c Claim) (id call.ID, cl
 }
 
 const findCallSQL = `
-SELECT id, state, fingerprint, lease_until - market_now(), amount, coalesce(transaction, sent_transaction)
+SELECT id, state, fingerprint, lease_until - market_now(), late, treasury, amount, valid_after, valid_before
   FROM calls WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4`
 
 // Find returns the call that a payment belongs to, or ErrUnclaimed.
 func (Store) Find(ctx context.Context, db postgres.DB, i Identity) (Call, error) {
-	c := Call{Network: i.Network, Asset: i.Asset, Payer: i.Payer}
-	var fingerprint, transaction []byte
+	var (
+		c                     Call
+		fingerprint, treasury []byte
+		after, before         int64
+		amount                money.Amount
+	)
 	err := db.QueryRow(ctx, findCallSQL, i.Network, i.Asset[:], i.Payer[:], i.Nonce[:]).
-		Scan(&c.ID, &c.State, &fingerprint, &c.LeaseLeft, &c.Amount, &transaction)
+		Scan(&c.ID, &c.State, &fingerprint, &c.LeaseLeft, &c.Late, &treasury, &amount, &after, &before)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Call{}, ErrUnclaimed
 	}
@@ -118,14 +131,18 @@ func (Store) Find(ctx context.Context, db postgres.DB, i Identity) (Call, error)
 		return Call{}, fmt.Errorf("find call of payment %x: %w", i.Nonce, err)
 	}
 	copy(c.Fingerprint[:], fingerprint)
-	c.Transaction = common.BytesToHash(transaction)
+	c.Signed = chain.Signed{Asset: i.Asset, Authorization: chain.Authorization{From: i.Payer, To: common.BytesToAddress(treasury), Value: amount,
+		ValidAfter: uint64(after), ValidBefore: uint64(before), Nonce: i.Nonce}} //nolint:gosec // written from values that fit
 	return c, nil
 }
 
-// The state that is expected stands in the statement, so of two writers one wins.
+// The state that is expected stands in the statement, so of two writers one wins. The lease is let go: a retry, or the sweeper, goes on. A
+// call that a retry took over while it was unclear stays unclear.
 const unsettleSQL = `
-UPDATE calls SET state = $3, state_since = market_now(), why = $4, sent_transaction = $5
- WHERE id = $1 AND owner = $2 AND state = 'settling'`
+UPDATE calls
+   SET state = $3, state_since = market_now(), why = $4, sent_transaction = coalesce($5, sent_transaction), lease_until = market_now(),
+       look_at = market_now(), looks = 0
+ WHERE id = $1 AND owner = $2 AND state = ANY($6)`
 
 // Unsettle records that a settlement did not come to a proof: to is released, unknown or rejected. sent is the transaction that carries
 // the authorization; zero where none was sent.
@@ -133,11 +150,15 @@ func (Store) Unsettle(ctx context.Context, db postgres.DB, id call.ID, owner uui
 	if !call.CanMove(call.Settling, to) {
 		return fmt.Errorf("move call %s from settling to %s: not in the table", id, to)
 	}
+	from := []string{string(call.Settling)}
+	if to == call.Unknown || call.CanMove(call.Unknown, to) {
+		from = append(from, string(call.Unknown))
+	}
 	var transaction []byte
 	if sent != (common.Hash{}) {
 		transaction = sent[:]
 	}
-	tag, err := db.Exec(ctx, unsettleSQL, id, owner, to, why, transaction)
+	tag, err := db.Exec(ctx, unsettleSQL, id, owner, to, why, transaction, from)
 	if err != nil {
 		return fmt.Errorf("move call %s to %s: %w", id, to, err)
 	}

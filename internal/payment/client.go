@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"market/internal/chain"
+	"market/internal/wire"
 )
 
 // Required is a challenge as a client reads it.
@@ -19,27 +20,30 @@ type Required struct {
 	Description string
 	Accepts     []Accepted // the entries that this package can read, in the server's order
 	Unreadable  int        // how many others there are: other chains, schemes with members of their own
+
+	identifier json.RawMessage // how the server declares payment-identifier, to be echoed; nil where it does not
 }
 
 // DecodeChallenge reads PAYMENT-REQUIRED for a client. It does not mind members and entries that it does not know.
 func DecodeChallenge(header string) (Required, error) {
-	root, err := decodeServerHeader(header)
+	root, err := wire.DecodeObject(header, headerBytesReadMax)
 	if err != nil {
 		return Required{}, fmt.Errorf("decode %s: %w", HeaderRequired, err)
 	}
 	if checkVersion(object{"", root}) != nil {
 		return Required{}, fmt.Errorf("decode %s: not x402 version 2", HeaderRequired)
 	}
-	r := Required{Error: root.members["error"].text}
-	if resource := root.members["resource"]; resource.kind == kindObject {
-		r.Resource = resource.raw
-		r.URL, r.Description = resource.members["url"].text, resource.members["description"].text
+	r := Required{Error: root.Members["error"].Text}
+	if resource := root.Members["resource"]; resource.Kind == wire.Object {
+		r.Resource = resource.Raw
+		r.URL, r.Description = resource.Members["url"].Text, resource.Members["description"].Text
 	}
-	accepts := root.members["accepts"]
-	if accepts.kind != kindArray {
+	r.identifier = declaredIdentifier(root)
+	accepts := root.Members["accepts"]
+	if accepts.Kind != wire.Array {
 		return Required{}, fmt.Errorf("decode %s: accepts is not an array", HeaderRequired)
 	}
-	for _, item := range accepts.items {
+	for _, item := range accepts.Items {
 		a, err := readAccepted(object{"", item})
 		if err != nil {
 			r.Unreadable++
@@ -53,6 +57,7 @@ func DecodeChallenge(header string) (Required, error) {
 type payload struct {
 	X402Version int              `json:"x402Version"`
 	Payload     signedTransfer   `json:"payload"`
+	Extensions  json.RawMessage  `json:"extensions,omitempty"`
 	Resource    *json.RawMessage `json:"resource,omitempty"`
 	Accepted    json.RawMessage  `json:"accepted"`
 }
@@ -74,11 +79,16 @@ type authorization struct {
 // EncodePayload returns the value of PAYMENT-SIGNATURE for an entry of a challenge, echoed byte for byte, and the authorization that pays it.
 // Resource is the challenge's, nil for none.
 func EncodePayload(accepted Accepted, resource json.RawMessage, s chain.Signed) (string, error) {
+	return encodePayload(accepted, resource, nil, s)
+}
+
+func encodePayload(accepted Accepted, resource, extensions json.RawMessage, s chain.Signed) (string, error) {
 	if len(accepted.Raw) == 0 {
 		return "", errors.New("encode payment: the entry was not read from a challenge")
 	}
 	p := payload{
 		X402Version: 2,
+		Extensions:  extensions,
 		Accepted:    accepted.Raw,
 		Payload: signedTransfer{
 			Signature: hexutil.Encode(s.Signature[:]),
@@ -91,7 +101,7 @@ func EncodePayload(accepted Accepted, resource json.RawMessage, s chain.Signed) 
 	if len(resource) > 0 {
 		p.Resource = &resource
 	}
-	text := encodeBase64(encodeJSON(p))
+	text := wire.EncodeBase64(encodeJSON(p))
 	if len(text) > headerBytesReadMax {
 		return "", fmt.Errorf("encode payment: longer than %d bytes", headerBytesReadMax)
 	}

@@ -11,6 +11,7 @@ import (
 	"market/internal/chain"
 	"market/internal/money"
 	"market/internal/refusal"
+	"market/internal/wire"
 )
 
 // The challenge of the protocol's own examples.
@@ -187,7 +188,7 @@ func TestCodeOfError_TheFinerCauseWins(t *testing.T) {
 		"a refusal alone":               {refusal.New(call.SettleRejected, ""), CodeRejected},
 		"a reason that x402 lacks":      {refusal.New(call.NotLive, ""), "market_not_live"},
 		"a cause that is no code":       {refusal.New(call.NotLive, "").WithCause(Code("no code: é")), CodeUnexpected},
-		"an error that is no refusal":   {errNotJSON, CodeUnexpected},
+		"an error that is no refusal":   {wire.ErrNotJSON, CodeUnexpected},
 		"no error at all":               {nil, CodeUnexpected},
 		"the first answer is a payment": {refusal.New(call.PaymentRequired, ""), Unpaid},
 	}

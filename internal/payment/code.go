@@ -40,6 +40,7 @@ const (
 	CodeDuplicate       Code = "duplicate_settlement"
 	CodeSettle          Code = "unexpected_settle_error"
 	CodeUnexpected      Code = "unexpected_verify_error"
+	CodeExtensionEcho   Code = "extension_echo_mismatch"
 )
 
 // official is the one table from our reasons to x402's codes. A reason that x402 has no word for keeps its own, with a prefix.

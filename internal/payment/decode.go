@@ -10,6 +10,7 @@ import (
 
 	"market/internal/chain"
 	"market/internal/money"
+	"market/internal/wire"
 )
 
 // Names of the headers of x402 v2, and of v1's payment.
@@ -27,6 +28,8 @@ const headerBytesReadMax = 16 << 10
 type Payload struct {
 	Accepted    Accepted
 	ResourceURL string // empty where the client left it out
+	Identifier  string // the client's own name for this payment; empty where it gave none
+	brokenEcho  bool   // what it echoed of our extensions lacks something of ours
 
 	From, To    common.Address
 	Value       money.Amount
@@ -77,6 +80,9 @@ func Decode(header string) (Payload, error) {
 	if p.ResourceURL, err = readResourceURL(o); err != nil {
 		return Payload{}, err
 	}
+	if err := p.readIdentifier(o); err != nil {
+		return Payload{}, err
+	}
 	payload, err := o.object("payload")
 	if err != nil {
 		return Payload{}, err
@@ -87,48 +93,44 @@ func Decode(header string) (Payload, error) {
 	return p, nil
 }
 
-func decodeHeader(header string) (value, error) {
-	if header == "" {
-		return value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is empty.")
-	}
-	if len(header) > headerBytesReadMax {
-		return value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is longer than %d bytes.", headerBytesReadMax)
-	}
-	data, ok := decodeBase64(header)
-	if !ok {
-		return value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is not base64.")
-	}
-	root, err := parseJSON(data)
+func decodeHeader(header string) (wire.Value, error) {
+	root, err := wire.DecodeObject(header, headerBytesReadMax)
 	switch {
-	case errors.Is(err, errDuplicateKey):
-		return value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE has an object in which a member occurs twice.")
-	case errors.Is(err, errTooDeep):
-		return value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE nests more than %d levels deep.", jsonDepthMax)
-	case err != nil:
-		return value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is not base64 of JSON in UTF-8.")
-	case root.kind != kindObject:
-		return value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE is not an object.")
+	case err == nil:
+		return root, nil
+	case errors.Is(err, wire.ErrEmpty):
+		return wire.Value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is empty.")
+	case errors.Is(err, wire.ErrTooLong):
+		return wire.Value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is longer than %d bytes.", headerBytesReadMax)
+	case errors.Is(err, wire.ErrNotBase64):
+		return wire.Value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is not base64.")
+	case errors.Is(err, wire.ErrDuplicateKey):
+		return wire.Value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE has an object in which a member occurs twice.")
+	case errors.Is(err, wire.ErrTooDeep):
+		return wire.Value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE nests more than %d levels deep.", wire.DepthMax)
+	case errors.Is(err, wire.ErrNotObject):
+		return wire.Value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE is not an object.")
 	}
-	return root, nil
+	return wire.Value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is not base64 of JSON in UTF-8.")
 }
 
 // checkVersion takes the integer 2 in its one spelling: a version that another reader may take for another one must not pass.
 func checkVersion(o object) error {
-	if v := o.members["x402Version"]; v.kind != kindNumber || v.text != "2" {
+	if v := o.Members["x402Version"]; v.Kind != wire.Number || v.Text != "2" {
 		return malformed(CodeVersion, "x402Version must be the number 2.")
 	}
 	return nil
 }
 
 func readResourceURL(o object) (string, error) {
-	if !o.given("resource") {
+	if !o.Given("resource") {
 		return "", nil
 	}
 	resource, err := o.object("resource")
 	if err != nil {
 		return "", err
 	}
-	if !resource.given("url") {
+	if !resource.Given("url") {
 		return "", nil
 	}
 	return resource.text("url")

@@ -7,6 +7,9 @@ func Match(p Payload, offers []Offer, resourceURL string) (Offer, error) {
 	if p.ResourceURL != "" && !sameResource(p.ResourceURL, resourceURL) {
 		return Offer{}, mismatch(CodeRequirements, "resource.url names another resource than the one that was called.")
 	}
+	if p.brokenEcho {
+		return Offer{}, mismatch(CodeExtensionEcho, "extensions.%s.info must hold what PAYMENT-REQUIRED has there: required must be false.", identifierKey)
+	}
 	var nearest difference
 	var at Offer
 	for _, o := range offers {

@@ -23,6 +23,7 @@ const (
 	StateSent      State = "sent"
 	StateConfirmed State = "confirmed"
 	StateParked    State = "parked"
+	StateVoid      State = "void" // the chain took the payment back: nothing is owed
 )
 
 // A Refund is one row.
@@ -96,7 +97,7 @@ func (Store) Find(ctx context.Context, db postgres.DB, id call.ID) (Refund, erro
 const takeDueSQL = `
 UPDATE refunds SET next_at = market_now() + $2::interval
  WHERE call_id IN (
-	SELECT call_id FROM refunds WHERE state <> 'confirmed' AND next_at <= market_now()
+	SELECT call_id FROM refunds WHERE state NOT IN ('confirmed', 'void') AND next_at <= market_now()
 	 ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING call_id`
 
@@ -115,12 +116,25 @@ func (Store) TakeDue(ctx context.Context, db postgres.DB, limit int) ([]call.ID,
 
 const deferSQL = `
 UPDATE refunds SET state = $2, next_at = market_now() + $3::interval, attempts = attempts + $4, why = $5
- WHERE call_id = $1 AND state <> 'confirmed'`
+ WHERE call_id = $1 AND state NOT IN ('confirmed', 'void')`
 
 // later puts a refund off, with the state it is in from now on and a word why. attempts counts only what went wrong.
 func (Store) later(ctx context.Context, db postgres.DB, id call.ID, state State, wait time.Duration, attempts int, why string) error {
 	if _, err := db.Exec(ctx, deferSQL, id, state, wait, attempts, why); err != nil {
 		return fmt.Errorf("put off refund of call %s: %w", id, err)
+	}
+	return nil
+}
+
+// A refund is sent only after its payment was final, so one that may have left is never voided.
+const voidSQL = `
+UPDATE refunds SET state = 'void', why = 'the chain took the payment back'
+ WHERE call_id = $1 AND state IN ('owed', 'parked') AND NOT EXISTS (SELECT 1 FROM refund_signatures WHERE call_id = $1)`
+
+// Void ends a refund of a payment that is lost. It does nothing where none is owed.
+func (Store) Void(ctx context.Context, db postgres.DB, id call.ID) error {
+	if _, err := db.Exec(ctx, voidSQL, id); err != nil {
+		return fmt.Errorf("void refund of call %s: %w", id, err)
 	}
 	return nil
 }

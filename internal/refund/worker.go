@@ -85,7 +85,7 @@ func (*Worker) Timeout(*river.Job[Args]) time.Duration { return sendTime + 40*ti
 func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	id := job.Args.Call
 	r, err := w.store.Find(ctx, w.db, id)
-	if errors.Is(err, ErrNone) || (err == nil && r.State == StateConfirmed) {
+	if errors.Is(err, ErrNone) || (err == nil && (r.State == StateConfirmed || r.State == StateVoid)) {
 		return nil
 	}
 	if err != nil {
@@ -177,7 +177,8 @@ func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error)
 	case chain.StatusSettled, chain.StatusUnknown:
 		return verdict{state: StateSent, wait: blockWait, why: "waiting for the refund to be final"}, nil
 	case chain.StatusReleased, chain.StatusRejected:
-		if s.PayerFault { // here the payer is our own treasury
+		// The payer is our own treasury here; a blocklisted one may be the recipient.
+		if revert, ok := errors.AsType[*chain.Revert](s.Err); s.PayerFault || ok && revert.Kind == chain.RevertBlocked {
 			return verdict{state: StateParked, wait: parkedWait, why: "the token refused it: " + s.Why}, nil
 		}
 		return verdict{}, fmt.Errorf("send refund %s: %s: %w", r.Payment.Call, s.Why, s.Err)

@@ -66,8 +66,11 @@ func New(c Config) *Server {
 	}
 }
 
-// Public returns the public door. All its routes are here, so this reads as the API.
-func (s *Server) Public() *http.Server {
+// Public returns the public door.
+func (s *Server) Public() *http.Server { return door(s.routes()) }
+
+// routes has all routes of the public door, so it reads as the API. web/openapi.json describes each of them.
+func (s *Server) routes() *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = s.writeError
@@ -80,19 +83,20 @@ func (s *Server) Public() *http.Server {
 	}
 
 	e.GET("/", s.index)
+	e.GET("/openapi.json", s.openAPI)
 	e.GET("/api/v1/calls/:id", s.callByID)
 	e.GET("/api/v1/services", s.listServices)
 	e.GET("/api/v1/services/:slug", s.serviceBySlug)
 
-	admin := e.Group("/api/v1", s.adminOnly)
-	admin.POST("/services", s.createService)
-	admin.DELETE("/services/:slug", s.retireService)
-	admin.POST("/services/:slug/endpoints", s.addEndpoint)
-	admin.PATCH("/services/:slug/endpoints/:id", s.repriceEndpoint)
-	admin.DELETE("/services/:slug/endpoints/:id", s.retireEndpoint)
-	admin.GET("/admin/strikes", s.listStrikes)
+	// The token is asked for route by route: a group would ask for it at every address that does not exist, too.
+	e.POST("/api/v1/services", s.createService, s.adminOnly)
+	e.DELETE("/api/v1/services/:slug", s.retireService, s.adminOnly)
+	e.POST("/api/v1/services/:slug/endpoints", s.addEndpoint, s.adminOnly)
+	e.PATCH("/api/v1/services/:slug/endpoints/:id", s.repriceEndpoint, s.adminOnly)
+	e.DELETE("/api/v1/services/:slug/endpoints/:id", s.retireEndpoint, s.adminOnly)
+	e.GET("/api/v1/admin/strikes", s.listStrikes, s.adminOnly)
 
-	return door(e)
+	return e
 }
 
 // callMethods are the verbs that a service may sell. OPTIONS is none: it is the preflight of all others.
@@ -133,6 +137,7 @@ func (s *Server) index(c echo.Context) error {
 		"services":    s.publicURL + "/api/v1/services",
 		"call":        s.publicURL + "/s/{service}/{path}",
 		"try":         s.publicURL + "/try/{service}/{path}",
+		"openapi":     s.publicURL + "/openapi.json",
 	})
 }
 

@@ -50,6 +50,10 @@ var statusOf = map[call.Reason]int{
 	call.UpstreamTooLarge:        http.StatusBadGateway,
 	call.EgressDown:              http.StatusBadGateway,
 	call.LocalError:              http.StatusInternalServerError,
+	call.Interrupted:             http.StatusInternalServerError,
+	call.SettleFailed:            http.StatusServiceUnavailable,
+	call.LateSettlement:          http.StatusBadGateway,
+	call.SettlementLost:          http.StatusBadGateway,
 
 	call.NotFound:         http.StatusNotFound,
 	call.MethodNotAllowed: http.StatusMethodNotAllowed,

@@ -257,8 +257,8 @@ func TestStore_Add_OneHiccupIsOneStrike(t *testing.T) {
 	s := newShelf(t)
 	const failures = 50
 	var (
-		wg      sync.WaitGroup
-		strikes atomic.Int32
+		wg    sync.WaitGroup
+		opens atomic.Int32
 	)
 	for range failures {
 		wg.Go(func() {
@@ -267,12 +267,12 @@ func TestStore_Add_OneHiccupIsOneStrike(t *testing.T) {
 				t.Error(err)
 			}
 			if opened {
-				strikes.Add(1)
+				opens.Add(1)
 			}
 		})
 	}
 	wg.Wait()
-	if n := strikes.Load(); n != 1 {
+	if n := opens.Load(); n != 1 {
 		t.Errorf("%d failures say that they opened a strike, want 1", n)
 	}
 	if rows := s.rows(t); len(rows) != 1 || rows[0].Deliveries != failures {

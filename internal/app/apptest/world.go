@@ -40,7 +40,7 @@ type World struct {
 	App      *app.App
 	Chain    *devnet.Chain
 	DB       *pgxpool.Pool
-	URL      string
+	URL      string // of the door, also where a test lets callers see another one
 	Treasury common.Address
 }
 
@@ -82,7 +82,7 @@ func Start(t testing.TB, env ...string) *World {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	return &World{App: a, Chain: net, DB: db, URL: a.URL(), Treasury: treasury.Address()}
+	return &World{App: a, Chain: net, DB: db, URL: a.DoorURL(), Treasury: treasury.Address()}
 }
 
 func networksFile(t testing.TB, net *devnet.Chain) string {

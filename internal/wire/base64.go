@@ -1,12 +1,12 @@
-package payment
+package wire
 
 import (
 	"encoding/base64"
 	"strings"
 )
 
-// encodeBase64 writes the one dialect that every client reads: standard alphabet, padded.
-func encodeBase64(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
+// EncodeBase64 writes the one dialect that every client reads: standard alphabet, padded.
+func EncodeBase64(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
 // decodeBase64 reads the four dialects that clients write: either alphabet, padded or not. Line breaks, which the decoders of the
 // standard library skip, are refused.

@@ -1,0 +1,136 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"market/internal/call"
+	"market/internal/chain"
+	"market/internal/payment"
+	"market/internal/refusal"
+)
+
+// A held call is one whose payment this process has: it claimed it, or took the call over after its lease had run out.
+type held struct {
+	id     call.ID
+	rail   Rail
+	signed chain.Signed // the authorization that was claimed
+	proof  *chain.Proof // the payment is proved already; nil: it has to be settled
+}
+
+// hold takes the payment for this request: by a claim, the first commit, or by taking over the call that it belongs to. no is what speaks
+// against the request; a payment that is known already is looked up first all the same, because a gate, a delisting or an expiry never hides a
+// known call. An answer means that the request ends here.
+func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) (held, *Answer) {
+	if paid == nil {
+		return held{}, p.turnDown(ctx, id, r, nil, no)
+	}
+	if no != nil {
+		return p.known(ctx, id, r, paid, no)
+	}
+	return p.claim(ctx, id, r, paid)
+}
+
+// claim takes the payment before its authorization is shown to anybody.
+func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted) (held, *Answer) {
+	print, ok := fingerprint(r)
+	if !ok {
+		return p.known(ctx, id, r, paid, refusal.New(call.InputInvalid, "the body did not arrive whole"))
+	}
+	if no := p.means(ctx, r, paid); no != nil {
+		return p.known(ctx, id, r, paid, no)
+	}
+	// Whether a claim stands must be known, so the caller's leaving may not cut it short.
+	own, cancel := detached(ctx, writeTime)
+	defer cancel()
+	claimed, ours, err := p.payments.Claim(own, p.DB, payment.Claim{
+		ID: id, Network: paid.rail.Network.ID, Signed: paid.signed, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
+		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
+		Source: r.Source, Origin: r.Origin, Owner: p.owner, Lease: settleLease, Block: paid.block,
+	})
+	if err != nil {
+		return held{}, p.broken(err)
+	}
+	if !ours {
+		return p.known(ctx, id, r, paid, nil)
+	}
+	return held{id: claimed, rail: paid.rail, signed: paid.signed}, nil
+}
+
+// known answers a payment by what became of its call, or takes the call over where nobody walks it any more. no stands where the payment is
+// not known, or provably unused; it is nil where a claim found the payment taken.
+func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) (held, *Answer) {
+	c, err := p.payments.Find(ctx, p.DB, paid.identity())
+	switch {
+	case errors.Is(err, payment.ErrUnclaimed) && no == nil:
+		// Between the claim and this look the row went; only a lapsed claim is ever deleted.
+		return held{}, p.told(refusal.New(call.InProgress, "the call moved meanwhile; send the same payment again").WithUntil(p.Now().Add(time.Second)))
+	case errors.Is(err, payment.ErrUnclaimed), err == nil && c.State == call.StateReleased && no != nil:
+		return held{}, p.turnDown(ctx, id, r, paid, no)
+	case err != nil:
+		return held{}, p.broken(err)
+	}
+	print, ok := fingerprint(r)
+	if !ok || print != c.Fingerprint || !c.Same(paid.signed) {
+		a := p.told(refusal.New(call.PaymentReused, "this payment belongs to another request"))
+		a.Call = c.ID
+		return held{}, a
+	}
+	if c.LeaseLeft <= 0 && !c.Late && mayGoOn(c.State, no) {
+		h, ours, err := p.takeOver(ctx, paid, c)
+		if err != nil {
+			return held{}, p.broken(err)
+		}
+		if ours {
+			return h, nil
+		}
+		// Somebody else was first; the answer is what the call looks like now.
+		if c, err = p.payments.Find(ctx, p.DB, paid.identity()); err != nil {
+			return held{}, p.broken(err)
+		}
+	}
+	a := p.standingOf(ctx, c)
+	return held{}, &a
+}
+
+// mayGoOn says whether a call that nobody walks is gone on with, in spite of what speaks against the request. While its settlement is
+// unclear the request has to be good, because its authorization is shown again. Once its money is here, what matters is whether the
+// service can be asked: its payer has a claim on an answer.
+func mayGoOn(s call.State, no *refusal.Error) bool {
+	switch s {
+	case call.Settling, call.Unknown:
+		return no == nil
+	case call.Settled:
+		return no == nil || no.Reason != call.NotLive && no.Reason != call.NotReady
+	case call.StateReleased, call.Rejected, call.Expired, call.Asked,
+		call.StateServed, call.StateRefused, call.StateFailed, call.StateCooldownRefused:
+		return false
+	}
+	return false
+}
+
+func (p *Path) takeOver(ctx context.Context, paid *admitted, c payment.Call) (held, bool, error) {
+	own, cancel := detached(ctx, writeTime)
+	defer cancel()
+	o, ours, err := takeOver(own, p.DB, c.ID, p.owner, settleLease)
+	if err != nil || !ours {
+		return held{}, false, err
+	}
+	h := held{id: o.ID, rail: paid.rail, signed: o.Signed}
+	if o.State == call.Settled {
+		h.proof = &o.Proof
+	}
+	return h, true, nil
+}
+
+// told is the answer to a refusal that ends no call.
+func (p *Path) told(no *refusal.Error) *Answer {
+	a := refused(no, p.Now())
+	return &a
+}
+
+// broken is the answer where we cannot tell.
+func (p *Path) broken(err error) *Answer {
+	return p.told(refusal.New(call.Internal, "something went wrong on our side").WithCause(err))
+}

@@ -1,0 +1,211 @@
+package delivery
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/payment"
+	"market/internal/postgres/pgtest"
+)
+
+func TestSettled_TheServiceIsAskedWhereItIsListedAndDoesNotRest(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		prepare func(t *testing.T, s shelf)
+		want    standing // without the instant
+		state   call.State
+	}{
+		"listed": {func(*testing.T, shelf) {}, standing{listed: true}, call.Asked},
+		"delisted": {func(t *testing.T, s shelf) {
+			if err := s.delist(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, standing{}, call.Settled},
+		"just before the end of its rest": {func(t *testing.T, s shelf) {
+			s.fail(t)
+			pgtest.Shift(t, s.db, rest-time.Microsecond)
+		}, standing{listed: true, cooling: true, rest: time.Microsecond}, call.Settled},
+		"exactly at the end of its rest": {func(t *testing.T, s shelf) {
+			s.fail(t)
+			pgtest.Shift(t, s.db, rest)
+		}, standing{listed: true}, call.Asked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t)
+			tt.prepare(t, s)
+			d, got := s.paid(t)
+			if got.listed != tt.want.listed || got.cooling != tt.want.cooling || got.rest != tt.want.rest {
+				t.Errorf("standing = %+v, want %+v", got, tt.want)
+			}
+			const rowSQL = `
+SELECT state, asked_at, transaction IS NOT NULL, lease_until - market_now() FROM calls WHERE id = $1`
+			var (
+				state  call.State
+				asked  *time.Time
+				proved bool
+				lease  time.Duration
+			)
+			if err := s.db.QueryRow(t.Context(), rowSQL, d.Call).Scan(&state, &asked, &proved, &lease); err != nil {
+				t.Fatal(err)
+			}
+			if state != tt.state || !proved || lease != time.Minute {
+				t.Errorf("call is %s, proved %v, leased for %s; want %s, proved, for a minute", state, proved, lease, tt.state)
+			}
+			if (asked != nil) != (tt.state == call.Asked) || (asked != nil && !asked.Equal(got.askedAt)) {
+				t.Errorf("asked at %v in the row and %v in the standing", asked, got.askedAt)
+			}
+		})
+	}
+}
+
+func TestSettled_ATransferPaysOnce(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	first, second, p := s.claim(t), s.claim(t), proof()
+	if _, err := settled(t.Context(), s.db, first.ID, s.owner, s.service.ID, p, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := settled(t.Context(), s.db, second.ID, s.owner, s.service.ID, p, time.Minute); !errors.Is(err, errTransferTaken) {
+		t.Errorf("the same transfer again: %v, want %v", err, errTransferTaken)
+	}
+	if state := s.state(t, second.ID); state != call.Settling {
+		t.Errorf("the second call is %s, want it where it was", state)
+	}
+	p.LogIndex++ // another transfer of the same transaction
+	if _, err := settled(t.Context(), s.db, second.ID, s.owner, s.service.ID, p, time.Minute); err != nil {
+		t.Errorf("another transfer of that transaction: %v", err)
+	}
+}
+
+func TestSettled_OnlyTheOwnerSettlesAndOnlyOnce(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	c := s.claim(t)
+	if _, err := settled(t.Context(), s.db, c.ID, uuid.Must(uuid.NewV7()), s.service.ID, proof(), time.Minute); !errors.Is(err, payment.ErrMoved) {
+		t.Errorf("somebody else settles: %v, want %v", err, payment.ErrMoved)
+	}
+	var (
+		wg   sync.WaitGroup
+		wins atomic.Int32
+	)
+	for range 10 {
+		wg.Go(func() {
+			_, err := settled(t.Context(), s.db, c.ID, s.owner, s.service.ID, proof(), time.Minute)
+			switch {
+			case err == nil:
+				wins.Add(1)
+			case !errors.Is(err, payment.ErrMoved):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if wins.Load() != 1 {
+		t.Errorf("%d settlements of one call were written, want 1", wins.Load())
+	}
+}
+
+// trials lets callers ask for a trial at once and returns how many got one.
+func (s shelf) trials(t *testing.T, callers, perDay int) (taken int) {
+	t.Helper()
+	var (
+		wg  sync.WaitGroup
+		got atomic.Int32
+	)
+	for range callers {
+		wg.Go(func() {
+			_, ok, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, perDay)
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				got.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return int(got.Load())
+}
+
+func TestTakeTrial_TheLastOneOfTheDayIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	if got := s.trials(t, 2, 3); got != 2 {
+		t.Fatalf("%d of 2 trials were taken", got)
+	}
+	if got := s.trials(t, 20, 3); got != 1 {
+		t.Errorf("20 callers took %d trials where one was left", got)
+	}
+	if got := s.trials(t, 20, 3); got != 0 {
+		t.Errorf("20 callers took %d trials where none was left", got)
+	}
+	if got := s.trials(t, 1, 0); got != 0 {
+		t.Error("an endpoint without trials gave one")
+	}
+	if got := s.trials(t, 2, 4); got != 1 {
+		t.Errorf("%d more were taken where a listing gave one more", got)
+	}
+}
+
+func TestTakeTrial_TheDayIsUTC(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	midnight := s.opened.Truncate(24 * time.Hour).Add(24 * time.Hour)
+	pgtest.Shift(t, s.db, midnight.Sub(s.opened)-time.Microsecond)
+	if got := s.trials(t, 2, 1); got != 1 {
+		t.Fatalf("%d trials were taken just before midnight, want 1", got)
+	}
+	pgtest.Shift(t, s.db, time.Microsecond)
+	if got := s.trials(t, 2, 1); got != 1 {
+		t.Errorf("%d trials were taken at midnight, want 1", got)
+	}
+	pgtest.Shift(t, s.db, 24*time.Hour-time.Microsecond)
+	if got := s.trials(t, 2, 1); got != 0 {
+		t.Errorf("%d trials were taken at the end of that day, want none", got)
+	}
+}
+
+func TestTakeTrial_NoneIsTakenWhereTheServiceIsNotAsked(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		prepare func(t *testing.T, s shelf)
+		want    standing // without the instant
+	}{
+		"resting": {func(t *testing.T, s shelf) { s.fail(t) }, standing{listed: true, cooling: true, rest: rest}},
+		"delisted": {func(t *testing.T, s shelf) {
+			if err := s.delist(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, standing{}},
+		"retired": {func(t *testing.T, s shelf) {
+			if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, "withdrawn"); err != nil {
+				t.Fatal(err)
+			}
+		}, standing{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t)
+			tt.prepare(t, s)
+			got, taken, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, 3)
+			if err != nil || taken {
+				t.Errorf("taken = %v, %v; want none taken", taken, err)
+			}
+			if got.listed != tt.want.listed || got.cooling != tt.want.cooling || got.rest != tt.want.rest {
+				t.Errorf("standing = %+v, want %+v", got, tt.want)
+			}
+			var used int
+			if err := s.db.QueryRow(t.Context(), `SELECT count(*) FROM trial_days`).Scan(&used); err != nil || used != 0 {
+				t.Errorf("%d days have used trials, %v; want none", used, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package payment
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"market/internal/call"
+	"market/internal/postgres/pgtest"
+)
+
+func TestStore_Unsettle_OnlyTheOwnerMovesACallThatIsNotSettled(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for n, from := range call.States() {
+		payment := s.claim()
+		id := s.take(t, payment)
+		s.move(t, id, from, common.Hash{byte(n + 1)})
+
+		err := Store{}.Unsettle(t.Context(), s.db, id, uuid.Must(uuid.NewV7()), call.Rejected, "", common.Hash{})
+		if !errors.Is(err, ErrMoved) {
+			t.Errorf("%s: somebody else moves it: %v", from, err)
+		}
+		if found := s.find(t, payment); found.State != from || found.LeaseLeft != payment.Lease {
+			t.Errorf("%s: somebody else moved it to %s, leased for %s", from, found.State, found.LeaseLeft)
+		}
+		err = Store{}.Unsettle(t.Context(), s.db, id, payment.Owner, call.Rejected, "", common.Hash{})
+		want, moves := from, from == call.Settling || from == call.Unknown // a call that is unclear may have been taken over
+		if moves {
+			want = call.Rejected
+		}
+		if (err == nil) != moves || (err != nil && !errors.Is(err, ErrMoved)) {
+			t.Errorf("%s: its owner moves it: %v", from, err)
+		}
+		if found := s.find(t, payment); found.State != want || (found.LeaseLeft <= 0) != moves {
+			t.Errorf("%s: its owner moved it to %s, leased for %s; want %s, and the lease let go where it moved", from, found.State, found.LeaseLeft, want)
+		}
+	}
+}
+
+func TestStore_Unsettle_GoesWhereTheMovesLeadAndNowhereElse(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for _, to := range []call.State{
+		call.StateReleased, call.Unknown, call.Rejected, call.Settling, call.StateServed, call.StateRefused, call.StateFailed,
+		call.StateCooldownRefused, "lost", "",
+	} {
+		payment := s.claim()
+		id := s.take(t, payment)
+		err := Store{}.Unsettle(t.Context(), s.db, id, payment.Owner, to, "because", common.Hash{})
+		if want := call.CanMove(call.Settling, to); (err == nil) != want {
+			t.Errorf("to %q: %v, want it to go there: %v", to, err, want)
+		}
+		want := call.Settling
+		if err == nil {
+			want = to
+		}
+		if found := s.find(t, payment); found.State != want {
+			t.Errorf("to %q: the call is %s, want %s", to, found.State, want)
+		}
+	}
+}
+
+func TestStore_Unsettle_OfManyAtOnceOneMoves(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	payment := s.claim()
+	id := s.take(t, payment)
+	var (
+		wg    sync.WaitGroup
+		moved atomic.Int32
+	)
+	for range 20 {
+		wg.Go(func() {
+			err := Store{}.Unsettle(t.Context(), s.db, id, payment.Owner, call.Rejected, "", common.Hash{})
+			switch {
+			case err == nil:
+				moved.Add(1)
+			case !errors.Is(err, ErrMoved):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if moved.Load() != 1 {
+		t.Errorf("%d writers moved the call, want 1", moved.Load())
+	}
+}
+
+func TestStore_Unsettle_KeepsTheTransactionThatWasSent(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	payment := s.claim()
+	id := s.take(t, payment)
+	first, second := common.Hash{1}, common.Hash{2}
+	for _, tt := range []struct {
+		when       string
+		sent, want common.Hash
+	}{
+		{"one was sent", first, first},
+		{"none was sent this time", common.Hash{}, first},
+		{"another one was sent", second, second},
+	} {
+		if err := (Store{}).Unsettle(t.Context(), s.db, id, payment.Owner, call.Unknown, "pending", tt.sent); err != nil {
+			t.Fatal(err)
+		}
+		var kept []byte
+		if err := s.db.QueryRow(t.Context(), `SELECT sent_transaction FROM calls WHERE id = $1`, id).Scan(&kept); err != nil {
+			t.Fatal(err)
+		}
+		if got := common.BytesToHash(kept); got != tt.want {
+			t.Errorf("%s: the call keeps %s, want %s", tt.when, got, tt.want)
+		}
+	}
+}
+
+func TestStore_Known_IsWhoHasAProvedPaymentWithinAWeek(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	payment := s.claim()
+	id := s.take(t, payment)
+	known := func(when string, payer common.Address, want bool) {
+		t.Helper()
+		if got, err := (Store{}).Known(t.Context(), s.db, payer); err != nil || got != want {
+			t.Errorf("%s: known = %v, %v; want %v", when, got, err, want)
+		}
+	}
+	payer := payment.Signed.From
+	known("claimed", payer, false)
+	s.move(t, id, call.Unknown, common.Hash{})
+	known("unproved", payer, false)
+	s.move(t, id, call.StateFailed, common.Hash{1})
+	known("proved, whatever became of the call", payer, true)
+	other := payer
+	other[0]++
+	known("another payer", other, false)
+
+	pgtest.Shift(t, s.db, 7*24*time.Hour-time.Microsecond)
+	known("just inside the week", payer, true)
+	pgtest.Shift(t, s.db, time.Microsecond)
+	known("exactly a week later", payer, false)
+	pgtest.Shift(t, s.db, time.Microsecond)
+	known("just outside the week", payer, false)
+}

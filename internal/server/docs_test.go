@@ -1,0 +1,202 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/rs/zerolog"
+
+	"market/internal/call"
+	"market/internal/config"
+	"market/internal/cooldown"
+	"market/internal/strikes"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/ instead of comparing them")
+
+const (
+	outcomesFile   = "../../docs/outcomes.md"
+	operationsFile = "../../docs/operations.md"
+)
+
+func readDoc(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestDocs_TablesAreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ file, name, table string }{
+		{outcomesFile, "outcomes", outcomesTable()},
+		{outcomesFile, "answers", answersTable()},
+		{operationsFile, "environment", environmentTable()},
+	} {
+		text := readDoc(t, tt.file)
+		begin, end := "<!-- begin "+tt.name+": written by go test ./internal/server -run TestDocs -update -->\n", "<!-- end "+tt.name+" -->"
+		before, rest, found := strings.Cut(text, begin)
+		got, after, ended := strings.Cut(rest, end)
+		switch {
+		case !found || !ended:
+			t.Errorf("%s has no part %q", tt.file, tt.name)
+		case got == tt.table:
+		case *update:
+			if err := os.WriteFile(tt.file, []byte(before+begin+tt.table+end+after), 0o644); err != nil { //nolint:gosec // a document
+				t.Fatal(err)
+			}
+		default:
+			t.Errorf("%s, %s: the document has\n%s\nthe code says\n%s", tt.file, tt.name, got, tt.table)
+		}
+	}
+}
+
+// table writes rows for Markdown; the first is the head.
+func table(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+func outcomesTable() string {
+	rows := [][]string{{"outcome", "reason", "party", "caller pays", "strikes", "cooldown", "status"}}
+	for _, row := range call.Rows() {
+		rows = append(rows, []string{string(row.Outcome), "`" + string(row.Reason) + "`", string(row.Party), paysFor(row),
+			map[strikes.Effect]string{strikes.None: "–", strikes.Increment: "**+1**", strikes.Clear: "**clear**"}[strikes.EffectOf(row.Outcome, row.Party, row.Reason, call.External)],
+			restAfter(row), statusText(row.Reason)})
+	}
+	return table(rows)
+}
+
+// paysFor says where the money is. A refusal comes before it moves, but for that of the service itself.
+func paysFor(row call.Row) string {
+	switch {
+	case row.Outcome == call.Served:
+		return "yes"
+	case row.Outcome == call.Refused && row.Reason != call.RejectedByService, row.Reason == call.SettlementLost:
+		return "no"
+	}
+	return "refunded"
+}
+
+func restAfter(row call.Row) string {
+	const base = time.Minute
+	rest := cooldown.After(row.Outcome, row.Party, row.Reason, call.External, 0, base)
+	longest := cooldown.After(row.Outcome, row.Party, row.Reason, call.External, 24*time.Hour, base)
+	switch {
+	case rest == 0:
+		return "–"
+	case longest > rest:
+		return fmt.Sprintf("starts; `Retry-After` up to %.0f min", longest.Minutes())
+	}
+	return "starts"
+}
+
+func statusText(r call.Reason) string {
+	switch r {
+	case call.OK:
+		return "the service's"
+	case call.RejectedByService:
+		return "the service's 4xx"
+	}
+	return strconv.Itoa(statusOf[r])
+}
+
+func answersTable() string {
+	rows := [][]string{{"reason", "party", "status"}}
+	for _, r := range call.AnswerReasons() {
+		rows = append(rows, []string{"`" + string(r) + "`", string(call.PartyOf(r)), statusText(r)})
+	}
+	return table(rows)
+}
+
+func environmentTable() string {
+	escape := strings.NewReplacer("|", `\|`, "<", `\<`)
+	rows := [][]string{{"name", "default", "meaning"}}
+	for _, v := range config.Describe() {
+		given := v.Default
+		if given == "" {
+			given = "–"
+		}
+		rows = append(rows, []string{"`" + v.Name + "`", escape.Replace(given), escape.Replace(v.Meaning)})
+	}
+	return table(rows)
+}
+
+var explained = regexp.MustCompile("(?m)^- `([a-z0-9_]+)`: .")
+
+func TestDocs_EveryReasonIsExplainedOnce(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, match := range explained.FindAllStringSubmatch(readDoc(t, outcomesFile), -1) {
+		got = append(got, match[1])
+	}
+	want := words(call.Reasons())
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("explained and no reason, or twice: %q, not explained: %q", without(got, want), without(want, got))
+	}
+	if len(got) != len(slices.Compact(slices.Clone(got))) {
+		t.Errorf("a reason is explained twice: %q", got)
+	}
+}
+
+func TestDocs_EveryFieldOfTheLogLineIsExplained(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	e := echo.New()
+	c := e.NewContext(httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder())
+	full := line{service: "s", call: call.NewID(), payer: "p", outcome: call.Failed, reason: call.Internal, err: os.ErrInvalid}
+	log := zerolog.New(&out).With().Timestamp().Logger()
+	full.write(log.Info(), c, 200, time.Second)
+	var fields map[string]any
+	if err := json.Unmarshal(out.Bytes(), &fields); err != nil {
+		t.Fatal(err)
+	}
+	text := readDoc(t, operationsFile)
+	for name := range fields {
+		if !strings.Contains(text, "\n| `"+name+"` | ") {
+			t.Errorf("operations.md does not explain the field %s", name)
+		}
+	}
+}
+
+var jsonBlock = regexp.MustCompile("(?s)```json\n(.*?)```")
+
+func TestDocs_TheNetworksFileIsAccepted(t *testing.T) {
+	t.Parallel()
+	block := jsonBlock.FindStringSubmatch(readDoc(t, operationsFile))
+	if block == nil {
+		t.Fatal("operations.md shows no networks file")
+	}
+	file := filepath.Join(t.TempDir(), "networks.json")
+	if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load([]string{"MARKET_DEV=1", "MARKET_NETWORKS=" + file,
+		"MARKET_TREASURY_KEY=" + strings.Repeat("1", 64), "MARKET_GAS_KEY=" + strings.Repeat("2", 64)})
+	if err != nil || len(c.Networks) == 0 {
+		t.Errorf("%d networks: %v", len(c.Networks), err)
+	}
+}

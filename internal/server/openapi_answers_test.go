@@ -1,0 +1,204 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/chain"
+	"market/internal/delivery"
+	"market/internal/money"
+	"market/internal/payment"
+	"market/internal/refund"
+	"market/internal/refusal"
+)
+
+// describedAs says whether an answer is one that the document describes for an operation: its status, its type, its form.
+func (d document) describedAs(t *testing.T, what, path, method string, answer *httptest.ResponseRecorder) {
+	t.Helper()
+	pointer, response, err := d.response(path, method, answer.Code)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	content, _ := response["content"].(map[string]any)
+	mime := answer.Header().Get("Content-Type")
+	if content[mime] == nil {
+		t.Errorf("%s: %d comes as %q, the document says %v", what, answer.Code, mime, content)
+		return
+	}
+	body, err := jsonschema.UnmarshalJSON(answer.Body)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	if err := d.check(join(pointer+"/content", mime)+"/schema", body); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	headers, _ := response["headers"].(map[string]any)
+	for _, name := range []string{headerCall, headerOutcome, payment.HeaderRequired, payment.HeaderResponse, "Retry-After", "Allow", "Location"} {
+		if answer.Header().Get(name) != "" && headers[name] == nil {
+			t.Errorf("%s: %d has the header %s, which the document does not name", what, answer.Code, name)
+		}
+	}
+}
+
+var (
+	testAsset = chain.Asset{Address: common.HexToAddress("0x036CbD53842c5426634e7929541eC2318f3dCF7e"), Symbol: "USDC", Decimals: 6,
+		EIP712Name: "USDC", EIP712Version: "2"}
+	testNetwork = chain.Network{ID: "eip155:84532", ChainID: 84532, V1Name: "base-sepolia", Assets: []chain.Asset{testAsset}}
+	testPayer   = common.HexToAddress("0x0a3Dad9d5816792c90a168d63574DAcb09aCF6FB")
+)
+
+func testChallenge(t *testing.T) payment.Challenge {
+	t.Helper()
+	offer, err := payment.NewOffer(testNetwork, testAsset, money.FromUnits(2000), common.HexToAddress("0x01"), 120, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := payment.NewChallenge(payment.Resource{URL: "https://shop.example/s/weather/v1/current", MimeType: "application/json"}, []payment.Offer{offer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestOpenAPI_EveryAnswerToACallIsDescribed(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	challenge := testChallenge(t)
+	paid := &delivery.Payment{Network: testNetwork.ID, Asset: testAsset.Address, Payer: testPayer, Amount: money.FromUnits(2000),
+		Transaction: common.HexToHash("0x02"), Proved: true}
+	receipt := &payment.SettleResponse{Success: true, Transaction: paid.Transaction.Hex(), Network: testNetwork.ID, Payer: testPayer.Hex()}
+	for _, reason := range call.Reasons() {
+		status := statusOf[reason]
+		if status < 400 {
+			continue
+		}
+		a := delivery.Answer{Call: call.NewID(), Reason: reason, Detail: "why", Charged: delivery.ChargedNo,
+			Fields: []refusal.Field{{Name: "/a", Message: "is wrong"}}, Payment: paid, ServiceAnswer: []byte(`not JSON`),
+			Refund: &delivery.Refund{Network: paid.Network, Asset: paid.Asset, To: paid.Payer, Amount: paid.Amount, State: refund.StateParked, Why: "why"}}
+		if row, ends := call.RowOf(reason); ends {
+			a.Outcome = row.Outcome
+		}
+		if status == http.StatusPaymentRequired || reason == call.PaymentMalformed {
+			a.Challenge, a.Code = &challenge, payment.CodeOf(reason)
+		}
+		if status != http.StatusBadRequest { // what is answered 400 was not read, so no settlement was tried
+			a.Receipt = receipt
+		}
+		if status != http.StatusBadRequest && status != http.StatusPaymentRequired { // waiting helps neither
+			a.RetryAfter = time.Second
+		}
+		answer := httptest.NewRecorder()
+		if err := newTestServer().writeAnswer(echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", nil), answer), a); err != nil {
+			t.Fatal(err)
+		}
+		d.describedAs(t, string(reason), "/s/{service}/{path}", http.MethodPost, answer)
+	}
+}
+
+func TestOpenAPI_X402HeadersAreWhatItSays(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	required := testChallenge(t).Header(payment.Unpaid)
+	read, err := payment.DecodeChallenge(required)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := payment.EncodePayload(read.Accepts[0], read.Resource, chain.Signed{Authorization: chain.Authorization{From: testPayer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for schema, header := range map[string]string{
+		"PaymentRequired":  required,
+		"PaymentSignature": signature,
+		"PaymentResponse":  payment.EncodeResponse(payment.SettleResponse{ErrorReason: payment.CodePending, Network: testNetwork.ID}),
+	} {
+		text, err := base64.StdEncoding.DecodeString(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.fits(schema, json.RawMessage(text)); err != nil {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+}
+
+func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	const token = "a-token-of-the-tests"
+	for what, tt := range map[string]struct {
+		method, path, body, token, described string
+		status                               int
+	}{
+		"the index":                  {"GET", "/", "", "", "/", 200},
+		"a path that sells nothing":  {"GET", "/s/none/v1", "", "", "/s/{service}/{path}", 404},
+		"a limit out of range":       {"GET", "/api/v1/services?limit=0", "", "", "/api/v1/services", 400},
+		"an unknown parameter":       {"GET", "/api/v1/services?page=2", "", "", "/api/v1/services", 400},
+		"no call":                    {"GET", "/api/v1/calls/x", "", "", "/api/v1/calls/{id}", 404},
+		"no token":                   {"GET", "/api/v1/admin/strikes", "", "", "/api/v1/admin/strikes", 401},
+		"another token":              {"POST", "/api/v1/services", "{}", "guess", "/api/v1/services", 401},
+		"a listing without a member": {"POST", "/api/v1/services", "{}", token, "/api/v1/services", 422},
+		"a listing that is too long": {"POST", "/api/v1/services", strings.Repeat(" ", bodyMax+1), token, "/api/v1/services", 413},
+		"a price without a price":    {"PATCH", "/api/v1/services/x/endpoints/1", "{}", token, "/api/v1/services/{slug}/endpoints/{id}", 422},
+	} {
+		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
+		if tt.token != "" {
+			r.Header.Set("Authorization", "Bearer "+tt.token)
+		}
+		s := newTestServer()
+		s.catalog = catalog.New(time.Now, 0)
+		answer := httptest.NewRecorder()
+		s.Public().Handler.ServeHTTP(answer, r)
+		if answer.Code != tt.status {
+			t.Errorf("%s: %d %s, want %d", what, answer.Code, answer.Body, tt.status)
+			continue
+		}
+		d.describedAs(t, what, tt.described, tt.method, answer)
+	}
+}
+
+func TestOpenAPI_RecordsFit(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	s := newTestServer()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	id := uuid.Must(uuid.NewV7())
+	paid := delivery.Record{Call: id, State: call.StateFailed, Outcome: call.Failed, Reason: call.Upstream5xx, Party: call.Service, Asked: true,
+		Service: "weather", Method: "POST", Path: "/v1/current", Status: 500, Network: testNetwork.ID, Asset: testAsset.Address, Payer: testPayer,
+		Amount: money.FromUnits(2000), Transaction: common.HexToHash("0x02"), Proved: true, Created: at, AskedAt: at, Recorded: at,
+		Refund: &refund.Refund{State: refund.StateConfirmed, Transaction: common.HexToHash("0x03")}}
+	open := paid
+	open.State, open.Outcome, open.Reason, open.Party, open.Refund, open.Status, open.Recorded = call.Asked, "", "", "", nil, 0, time.Time{}
+	service := catalog.Service{Slug: "weather", Name: "Weather", BaseURL: "https://api.weather.example", State: catalog.Listed, StateReason: "created",
+		Probe: catalog.Probe{Method: "GET", Path: "/healthz"}, StateSince: at, CreatedAt: at, Endpoints: []*catalog.Endpoint{{ID: id, Method: "POST",
+			Path: "/v1/current", MIMEType: "application/json", InputSchema: json.RawMessage(`{"type":"object"}`), Timeout: time.Second}}}
+	for what, tt := range map[string]struct {
+		schema string
+		value  any
+	}{
+		"a call under way":            {"Call", s.callView(open)},
+		"a refunded call":             {"Call", s.callView(paid)},
+		"a refusal that claimed none": {"Call", s.callView(delivery.Record{Call: id, Outcome: call.Refused, Reason: call.NotLive, Party: call.Service, Recorded: at})},
+		"a service":                   {"Service", s.serviceView(&service)},
+		"a strike": {"StrikePage", map[string]any{"next_cursor": "", "items": []strikeView{{ID: id, Service: "weather", OpenedAt: timeJSON(at),
+			LastAt: timeJSON(at), Deliveries: 1, Calls: []uuid.UUID{id}}}}},
+	} {
+		if err := d.fits(tt.schema, tt.value); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"market/internal/catalog"
+)
+
+// example returns a fresh copy of the example of a request body.
+func (d document) example(t *testing.T, operation string) map[string]any {
+	t.Helper()
+	v, ok := d.at(operation + "/requestBody/content/application~1json/example")
+	if !ok {
+		t.Fatalf("%s has no example", operation)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var example map[string]any
+	if err := json.Unmarshal(text, &example); err != nil {
+		t.Fatal(err)
+	}
+	return example
+}
+
+// draftRules are those of a server with one asset of six decimals.
+var draftRules = catalog.Rules{Assets: []catalog.AssetRule{{Decimals: 6}}}
+
+func TestOpenAPI_TheExampleOfAListingShowsEveryMember(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	service := d.example(t, "/paths/~1api~1v1~1services/post")
+	for schema, object := range map[string]map[string]any{
+		"ServiceDraft": service, "ProbeDraft": service["probe"].(map[string]any), "EndpointDraft": service["endpoints"].([]any)[0].(map[string]any),
+	} {
+		all, _ := d.members("/components/schemas/" + schema)
+		for _, name := range all {
+			if _, ok := object[name]; !ok {
+				t.Errorf("the example of %s lacks %s", schema, name)
+			}
+		}
+	}
+}
+
+// What the schema lets through and what the server takes are one, as far as a schema can say it.
+func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	set := func(name string, value any) func(s, p, e map[string]any) {
+		return func(s, _, _ map[string]any) { s[name] = value }
+	}
+	probe := func(name string, value any) func(s, p, e map[string]any) {
+		return func(_, p, _ map[string]any) { p[name] = value }
+	}
+	endpoint := func(name string, value any) func(s, p, e map[string]any) {
+		return func(_, _, e map[string]any) { e[name] = value }
+	}
+	for what, tt := range map[string]struct {
+		change func(service, probe, endpoint map[string]any)
+		taken  bool
+	}{
+		"the example":               {func(_, _, _ map[string]any) {}, true},
+		"the least":                 {func(s, p, e map[string]any) { least(s, p, e) }, true},
+		"a status and a range":      {probe("statuses", []any{"200-299,401", "404"}), true},
+		"an example that is a list": {func(_, _, e map[string]any) { delete(e, "output_schema"); e["output_example"] = []any{1} }, true},
+
+		"no probe":                    {func(s, _, _ map[string]any) { delete(s, "probe") }, false},
+		"no endpoint":                 {set("endpoints", []any{}), false},
+		"an unknown member":           {set("colour", "red"), false},
+		"a member of later":           {set("headers", map[string]any{"X-Api-Key": "k"}), false},
+		"a slug in capitals":          {set("slug", "Weather"), false},
+		"a reserved slug":             {set("slug", "admin"), false},
+		"an empty name":               {set("name", ""), false},
+		"a name that is too long":     {set("name", strings.Repeat("n", 81)), false},
+		"no name but null":            {set("name", nil), false},
+		"six tags":                    {set("tags", []any{"a", "b", "c", "d", "e", "f"}), false},
+		"a tag twice":                 {set("tags", []any{"a", "a"}), false},
+		"an empty base URL":           {set("base_url", ""), false},
+		"a probe that writes":         {probe("method", "POST"), false},
+		"a probe path without slash":  {probe("path", "healthz"), false},
+		"no status":                   {probe("statuses", []any{}), false},
+		"an informational status":     {probe("statuses", []any{"100"}), false},
+		"a class of statuses":         {probe("statuses", []any{"2xx"}), false},
+		"a method that is not sold":   {endpoint("method", "OPTIONS"), false},
+		"a price with a comma":        {endpoint("price_usd", "0,002"), false},
+		"a price with an exponent":    {endpoint("price_usd", "2e-3"), false},
+		"a price that is a number":    {endpoint("price_usd", 0.002), false},
+		"a status that cannot serve":  {endpoint("served_statuses", []any{403}), false},
+		"a served status twice":       {endpoint("served_statuses", []any{404, 404}), false},
+		"too little time":             {endpoint("timeout_ms", 99), false},
+		"too much time":               {endpoint("timeout_ms", 120_001), false},
+		"no room for an answer":       {endpoint("max_response_bytes", 0), false},
+		"fewer trials than none":      {endpoint("trial_calls_per_day", -1), false},
+		"a stream":                    {endpoint("stream", true), false},
+		"a schema that is no object":  {endpoint("input_schema", true), false},
+		"an example that is null":     {endpoint("output_example", nil), false},
+		"a media type that is number": {endpoint("mime_type", 1), false},
+	} {
+		service := d.example(t, "/paths/~1api~1v1~1services/post")
+		tt.change(service, service["probe"].(map[string]any), service["endpoints"].([]any)[0].(map[string]any))
+		body, err := json.Marshal(service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.fits("ServiceDraft", service); (err == nil) != tt.taken {
+			t.Errorf("%s: the schema takes it: %v, want %v (%v)", what, err == nil, tt.taken, err)
+		}
+		if _, err := catalog.ParseDraft(body, draftRules); (err == nil) != tt.taken {
+			t.Errorf("%s: the server takes it: %v, want %v (%v)", what, err == nil, tt.taken, err)
+		}
+	}
+}
+
+// least takes everything away that need not be there.
+func least(service, probe, endpoint map[string]any) {
+	for _, name := range []string{"description", "tags"} {
+		delete(service, name)
+	}
+	delete(probe, "method")
+	for name := range endpoint {
+		if name != "method" && name != "path" && name != "price_usd" {
+			delete(endpoint, name)
+		}
+	}
+}
+
+func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	encode := func(operation string) []byte {
+		text, err := json.Marshal(d.example(t, operation))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if _, err := catalog.ParseEndpointDraft(encode("/paths/~1api~1v1~1services~1{slug}~1endpoints/post"), draftRules); err != nil {
+		t.Error(err)
+	}
+	if _, err := catalog.ParsePriceChange(encode("/paths/~1api~1v1~1services~1{slug}~1endpoints~1{id}/patch"), draftRules); err != nil {
+		t.Error(err)
+	}
+	for body, taken := range map[string]bool{`{"price_usd":"0.003"}`: true, `{}`: false, `{"price_usd":"0.003","stream":false}`: false, `{"price_usd":3}`: false} {
+		decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fits := d.check("/components/schemas/PriceChange", decoded) == nil
+		if _, err := catalog.ParsePriceChange([]byte(body), draftRules); fits != taken || (err == nil) != taken {
+			t.Errorf("%s: the schema takes it: %v, the server: %v, want %v", body, fits, err == nil, taken)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/money"
+	"market/internal/payment"
+	"market/internal/refund"
+	"market/internal/refusal"
+)
+
+func newTestServer() *Server {
+	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop()})
+}
+
+var parameter = regexp.MustCompile(`:([a-z]+)`)
+
+func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
+	t.Parallel()
+	var served, described []string
+	for _, r := range newTestServer().routes().Routes() {
+		path := parameter.ReplaceAllString(r.Path, "{$1}")
+		path = strings.Replace(path, "/*", "/{service}/{path}", 1)
+		served = append(served, r.Method+" "+path)
+	}
+	paths, _ := openDocument(t).at("/paths")
+	for path, item := range paths.(map[string]any) {
+		for name := range item.(map[string]any) {
+			if name != "parameters" {
+				described = append(described, strings.ToUpper(name)+" "+path)
+			}
+		}
+	}
+	slices.Sort(served)
+	slices.Sort(described)
+	if len(served) == 0 || !slices.Equal(served, described) {
+		t.Errorf("served and described differ:\n%s\n\n%s", strings.Join(served, "\n"), strings.Join(described, "\n"))
+	}
+}
+
+func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	for pointer, want := range map[string][]string{
+		"/components/schemas/Reason":                   words(call.Reasons()),
+		"/components/schemas/Outcome":                  words(call.Outcomes()),
+		"/components/schemas/Party":                    words(call.Parties()),
+		"/components/schemas/Call/properties/state":    words(call.States()),
+		"/components/schemas/Service/properties/state": words(catalog.States()),
+		"/components/schemas/Refund/properties/state":  words([]refund.State{refund.StateOwed, refund.StateSent, refund.StateConfirmed, refund.StateParked}),
+		"/components/headers/Market-Outcome/schema":    append(words(call.Outcomes()), outcomePending),
+	} {
+		got := d.enum(t, pointer)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: too much in the document: %q, missing: %q", pointer, without(got, want), without(want, got))
+		}
+	}
+}
+
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
+func words[T ~string](values []T) (out []string) {
+	for _, v := range values {
+		out = append(out, string(v))
+	}
+	return out
+}
+
+func TestOpenAPI_EveryReferenceLeadsSomewhereAndEverySchemaCompiles(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	seen := 0
+	d.walk(func(pointer string, object map[string]any) {
+		if to, ok := object["$ref"].(string); ok {
+			if _, there := d.at(strings.TrimPrefix(to, "#")); !there {
+				t.Errorf("%s leads to %s, which is not there", pointer, to)
+			}
+		}
+		at := pointer
+		if _, ok := object["schema"]; ok {
+			at += "/schema"
+		} else if !strings.HasPrefix(pointer, "/components/schemas/") || strings.Count(pointer, "/") != 3 {
+			return
+		}
+		seen++
+		if err := d.check(at, nil); err != nil && strings.HasPrefix(err.Error(), "compile") {
+			t.Errorf("%s: %v", at, err)
+		}
+	})
+	if seen < 50 {
+		t.Errorf("%d schemas were found, the document has more", seen)
+	}
+}
+
+// withoutExample are bodies that no example could make clearer.
+var withoutExample = []string{"/components/responses/Error", "/paths/~1openapi.json"}
+
+func TestOpenAPI_EveryBodyHasAnExampleThatFits(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	seen := 0
+	d.walk(func(pointer string, object map[string]any) {
+		inContent := strings.HasSuffix(pointer, "/content/application~1json") || strings.HasSuffix(pointer, "/content/application~1problem+json")
+		if !inContent || slices.ContainsFunc(withoutExample, func(p string) bool { return strings.HasPrefix(pointer, p) }) {
+			return
+		}
+		example, ok := object["example"]
+		if !ok {
+			t.Errorf("%s has no example", pointer)
+			return
+		}
+		seen++
+		if err := d.check(pointer+"/schema", example); err != nil {
+			t.Errorf("%s: %v", pointer, err)
+		}
+	})
+	if seen < 15 {
+		t.Errorf("%d examples were found, the document has more", seen)
+	}
+}
+
+// views are the structs that the server encodes, by the schema that describes them.
+var views = map[string]reflect.Type{
+	"Service": reflect.TypeFor[serviceView](), "Probe": reflect.TypeFor[probeView](), "Endpoint": reflect.TypeFor[endpointView](),
+	"Call": reflect.TypeFor[callView](), "Problem": reflect.TypeFor[problem](), "CallLink": reflect.TypeFor[callLink](),
+	"Money": reflect.TypeFor[money.Money](), "Payment": reflect.TypeFor[paidJSON](), "Refund": reflect.TypeFor[refundJSON](),
+	"Field": reflect.TypeFor[refusal.Field](), "Challenge": reflect.TypeFor[challengeBody](), "Strike": reflect.TypeFor[strikeView](),
+	"TermsV1": reflect.TypeFor[payment.V1Requirements](), "Resource": reflect.TypeFor[payment.Resource](),
+	"PaymentResponse": reflect.TypeFor[payment.SettleResponse](),
+}
+
+func TestOpenAPI_MembersAreThoseOfTheViews(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	for schema, view := range views {
+		wantAll, wantRequired := membersOf(view)
+		slices.Sort(wantAll)
+		slices.Sort(wantRequired)
+		all, required := d.members("/components/schemas/" + schema)
+		if !slices.Equal(all, wantAll) {
+			t.Errorf("%s: the document has %q, the server writes %q", schema, all, wantAll)
+		}
+		if !slices.Equal(required, wantRequired) {
+			t.Errorf("%s: the document requires %q, the server always writes %q", schema, required, wantRequired)
+		}
+	}
+}
+
+// membersOf reads what a struct encodes to: every member, and those that are never left out.
+func membersOf(t reflect.Type) (all, always []string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			a, b := membersOf(f.Type)
+			all, always = append(all, a...), append(always, b...)
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		all = append(all, name)
+		if options != "omitempty" {
+			always = append(always, name)
+		}
+	}
+	return all, always
+}
+
+func TestOpenAPI_IsServedUnderThePublicURL(t *testing.T) {
+	t.Parallel()
+	answer := httptest.NewRecorder()
+	newTestServer().Public().Handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
+	for name, want := range map[string]string{
+		"Content-Type": "application/json", "Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*",
+	} {
+		if got := answer.Header().Get(name); answer.Code != http.StatusOK || got != want {
+			t.Errorf("status %d, %s is %q, want %q", answer.Code, name, got, want)
+		}
+	}
+	served, err := jsonschema.UnmarshalJSON(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := openDocument(t).root.(map[string]any)
+	if fmt.Sprint(want["servers"]) != "[map[url:https://market.example]]" {
+		t.Fatalf("the document's servers are %v", want["servers"])
+	}
+	want["servers"] = []any{map[string]any{"url": "https://shop.example"}}
+	if !reflect.DeepEqual(served, any(want)) {
+		t.Error("more than the server's URL differs from the document")
+	}
+}

@@ -1,0 +1,70 @@
+package wire
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestDecodeObject_ReadsEveryDialectOfBase64(t *testing.T) {
+	t.Parallel()
+	const document = `{"a":"?>?>~~","b":true,"c":1.50,"d":null,"e":[{"f":"g"}]}` // needs + and / of the alphabet
+	for name, dialect := range map[string]*base64.Encoding{
+		"standard": base64.StdEncoding, "standard, unpadded": base64.RawStdEncoding,
+		"URL": base64.URLEncoding, "URL, unpadded": base64.RawURLEncoding,
+	} {
+		v, err := DecodeObject(dialect.EncodeToString([]byte(document)), 1000)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		m := v.Members
+		if m["a"].Text != "?>?>~~" || m["b"].Text != "true" || m["c"].Text != "1.50" || m["d"].Kind != Null || len(m["e"].Items) != 1 {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if string(m["e"].Items[0].Raw) != `{"f":"g"}` || string(v.Raw) != document {
+			t.Errorf("%s: the bytes of an object are not kept", name)
+		}
+		if !v.Given("a") || v.Given("d") || v.Given("A") {
+			t.Errorf("%s: given are members that are there, under their very name, and not null", name)
+		}
+	}
+}
+
+func TestDecodeObject_SaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	of := func(s string) string { return EncodeBase64([]byte(s)) }
+	nested := func(levels int) string {
+		return strings.Repeat(`{"a":`, levels-1) + "{}" + strings.Repeat("}", levels-1)
+	}
+	const bytesMax = 400
+	tests := map[string]struct {
+		header string
+		want   error
+	}{
+		"nothing":                        {"", ErrEmpty},
+		"on the limit":                   {strings.Repeat("A", bytesMax), ErrNotJSON},
+		"over the limit":                 {strings.Repeat("A", bytesMax+1), ErrTooLong},
+		"other characters":               {"{}", ErrNotBase64},
+		"a line break":                   {of("{}")[:2] + "\n" + of("{}")[2:], ErrNotBase64},
+		"both alphabets":                 {"+-AA", ErrNotBase64},
+		"no JSON":                        {of("a"), ErrNotJSON},
+		"two documents":                  {of("{}{}"), ErrNotJSON},
+		"bytes of no encoding":           {of("{\"a\":\"\xff\"}"), ErrNotJSON},
+		"a list":                         {of("[]"), ErrNotObject},
+		"null":                           {of("null"), ErrNotObject},
+		"a member twice":                 {of(`{"a":1,"a":1}`), ErrDuplicateKey},
+		"a member twice, deeper":         {of(`{"a":[{"b":1,"b":1}]}`), ErrDuplicateKey},
+		"a member twice, once escaped":   {of(`{"a":1,"\u0061":1}`), ErrDuplicateKey},
+		"one member in two cases":        {of(`{"a":1,"A":1}`), nil},
+		"as deep as may be":              {of(nested(DepthMax)), nil},
+		"deeper than may be":             {of(nested(DepthMax + 1)), ErrTooDeep},
+		"deeper than may be, with lists": {of(`{"a":` + strings.Repeat("[", DepthMax) + strings.Repeat("]", DepthMax) + `}`), ErrTooDeep},
+	}
+	for name, test := range tests {
+		if _, err := DecodeObject(test.header, bytesMax); !errors.Is(err, test.want) {
+			t.Errorf("%s: error = %v, want %v", name, err, test.want)
+		}
+	}
+}
