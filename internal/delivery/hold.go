@@ -17,6 +17,8 @@ type held struct {
 	rail   Rail
 	signed chain.Signed // the authorization that was claimed
 	proof  *chain.Proof // the payment is proved already; nil: it has to be settled
+	// shown says that another process may have shown the authorization before.
+	shown bool
 }
 
 // hold takes the payment for this request: by a claim, the first commit, or by taking over the call that it belongs to. no is what speaks
@@ -117,7 +119,7 @@ func (p *Path) takeOver(ctx context.Context, paid *admitted, c payment.Call) (he
 	if err != nil || !ours {
 		return held{}, false, err
 	}
-	h := held{id: o.ID, rail: paid.rail, signed: o.Signed}
+	h := held{id: o.ID, rail: paid.rail, signed: o.Signed, shown: true}
 	if o.State == call.Settled {
 		h.proof = &o.Proof
 	}

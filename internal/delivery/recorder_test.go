@@ -200,6 +200,33 @@ func TestRecorder_Record_ACallThatIsElsewhereIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestRecorder_Record_ACallIsItsOwnersUntilItsLeaseHasRunOut(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	d := s.asked(t).end(call.LocalError, "")
+	another := d
+	another.owner = uuid.Must(uuid.NewV7())
+	nobody := d
+	nobody.owner = uuid.UUID{}
+	refused := func(when string, d Delivery) {
+		t.Helper()
+		if err := s.recorder.Record(t.Context(), d); !errors.Is(err, payment.ErrMoved) {
+			t.Errorf("%s: %v, want %v", when, err, payment.ErrMoved)
+		}
+	}
+	refused("another process, while the lease runs", another)
+	pgtest.Shift(t, s.db, time.Minute-time.Microsecond)
+	refused("nobody, just before the lease runs out", nobody)
+	pgtest.Shift(t, s.db, time.Microsecond)
+	refused("another process, after the lease", another)
+	nobody.grace = time.Microsecond
+	refused("nobody, within the grace", nobody)
+	pgtest.Shift(t, s.db, time.Microsecond)
+	s.record(t, nobody)
+	refused("the owner, too late", d)
+	s.want(t, "after all", world{Deliveries: 1, Refunds: 1, Jobs: 1})
+}
+
 func TestRecorder_Record_OneCallHasOneDelivery(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

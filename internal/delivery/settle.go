@@ -97,9 +97,12 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 	return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, fmt.Errorf("settlement of call %s has no status", h.id))
 }
 
-// unsettled writes that no settlement is proved and says so. A call whose authorization was shown by another process before is not
-// released by this one, which cannot know that nothing left: the write finds no row, and the call stays unclear.
+// unsettled writes that no settlement is proved and says so. A call whose authorization another process may have shown before is not
+// released by this one, which cannot know that nothing left.
 func (p *Path) unsettled(ctx context.Context, r Request, h held, to call.State, s chain.Settlement, cause error) *Answer {
+	if h.shown && to == call.StateReleased {
+		to = call.Unknown
+	}
 	if err := p.payments.Unsettle(ctx, p.DB, h.id, p.owner, to, s.Why, s.Transaction); err != nil {
 		return p.pending(h, s, errors.Join(cause, err))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"market/internal/call"
 	"market/internal/chain"
@@ -17,7 +18,8 @@ import (
 const (
 	sweepEvery = time.Second
 	// roundTime bounds one round; what it did not come to is looked at in the next.
-	roundTime = 30 * time.Second
+	roundTime   = 30 * time.Second
+	looksAtOnce = 16
 	// lookBack is how many blocks before the claim a transfer is looked for: whoever saw the authorization may have sent it before us.
 	lookBack = 1_800
 	// resendTime bounds the sending of a payment that dropped out of the chain.
@@ -66,33 +68,41 @@ func (p *Path) SweepOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var (
-		errs  []error
-		deep  []call.ID
-		rails = map[string]Rail{}
-	)
-	for _, r := range p.Rails {
-		rails[r.Network.ID] = r
+	// One result a call, each written by its own goroutine: a node that is slow for one call does not hold up the others.
+	results := make([]struct {
+		isFinal bool
+		err     error
+	}, len(calls))
+	var looking errgroup.Group
+	looking.SetLimit(looksAtOnce)
+	for i, c := range calls {
+		looking.Go(func() error {
+			results[i].isFinal, results[i].err = p.look(ctx, c)
+			return nil
+		})
 	}
-	for _, c := range calls {
-		rail, known := rails[c.Network]
-		if !known {
-			errs = append(errs, fmt.Errorf("call %s was paid on %s, which is not configured any more", c.ID, c.Network))
-			continue
+	_ = looking.Wait() // the results hold what went wrong
+	var (
+		errs []error
+		deep []call.ID
+	)
+	for i, r := range results {
+		if r.err != nil && !errors.Is(r.err, payment.ErrMoved) {
+			errs = append(errs, fmt.Errorf("look at call %s: %w", calls[i].ID, r.err))
 		}
-		isFinal, err := p.look(ctx, rail, c)
-		if err != nil && !errors.Is(err, payment.ErrMoved) {
-			errs = append(errs, fmt.Errorf("look at call %s: %w", c.ID, err))
-		}
-		if isFinal {
-			deep = append(deep, c.ID)
+		if r.isFinal {
+			deep = append(deep, calls[i].ID)
 		}
 	}
 	return errors.Join(append(errs, final(ctx, p.DB, deep))...)
 }
 
 // look takes one call a step further. isFinal reports that its payment stands deep enough, which is written for many at once.
-func (p *Path) look(ctx context.Context, rail Rail, c openCall) (isFinal bool, err error) {
+func (p *Path) look(ctx context.Context, c openCall) (isFinal bool, err error) {
+	rail, known := p.rail(c.Network)
+	if !known {
+		return false, fmt.Errorf("it was paid on %s, which is not configured any more", c.Network)
+	}
 	switch c.PaymentState {
 	case paymentMined:
 		if isFinal, err = p.follow(ctx, rail, c); err != nil {
@@ -190,6 +200,9 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	lapsed, err := rail.Chain.LapsedAt(ctx, s.Asset, s.From, s.Nonce, s.ValidBefore, rail.Network.Confirmations)
 	if err != nil {
 		return err
+	}
+	if lapsed && c.State == call.Asked {
+		return nil // its end says whether something is owed; looked at again
 	}
 	if lapsed {
 		return p.lose(ctx, c)

@@ -59,8 +59,9 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 		"/components/schemas/Party":                    words(call.Parties()),
 		"/components/schemas/Call/properties/state":    words(call.States()),
 		"/components/schemas/Service/properties/state": words(catalog.States()),
-		"/components/schemas/Refund/properties/state":  words([]refund.State{refund.StateOwed, refund.StateSent, refund.StateConfirmed, refund.StateParked}),
-		"/components/headers/Market-Outcome/schema":    append(words(call.Outcomes()), outcomePending),
+		"/components/schemas/Refund/properties/state": words([]refund.State{refund.StateOwed, refund.StateSent, refund.StateConfirmed,
+			refund.StateParked, refund.StateVoid}),
+		"/components/headers/Market-Outcome/schema": append(words(call.Outcomes()), outcomePending),
 	} {
 		got := d.enum(t, pointer)
 		slices.Sort(got)
