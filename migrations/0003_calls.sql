@@ -40,6 +40,8 @@ CREATE TABLE calls (
 	payment_state  text CONSTRAINT calls_payment_state_known CHECK (payment_state IN ('sent', 'mined', 'final', 'lost')),
 	-- The caller was told no before the transfer was found: such a call is refunded, never served.
 	late           boolean NOT NULL DEFAULT false,
+	-- The transfer is older than the restore of a backup, and the claim is not: what was done for it before is not known here. A person decides.
+	review         boolean NOT NULL DEFAULT false,
 	claimed_block  bigint NOT NULL DEFAULT 0, -- the head at the claim; the transfer is looked for from a little before it
 	look_at        timestamptz NOT NULL DEFAULT market_now(), -- when the sweeper looks at the call, or at its payment, next
 	looks          int NOT NULL DEFAULT 0,

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,7 +14,10 @@ import (
 )
 
 // sleeps is a service that answers nobody in time.
-func sleeps(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func sleeps(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // a server notices that its client left once the body is read
+	<-r.Context().Done()
+}
 
 // answersOfEveryKind makes one world answer with as many statuses as it can.
 func answersOfEveryKind(t *testing.T, w *apptest.World) map[string]apptest.Answer {

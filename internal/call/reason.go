@@ -56,15 +56,17 @@ const (
 	PaymentReused     Reason = "payment_reused"
 	InProgress        Reason = "in_progress"
 	SettlementPending Reason = "settlement_pending"
-	AnswerExpired     Reason = "answer_expired"
-	TrialExhausted    Reason = "trial_exhausted"
-	NotFound          Reason = "not_found"
-	MethodNotAllowed  Reason = "method_not_allowed"
-	InvalidRequest    Reason = "invalid_request"
-	InvalidParameter  Reason = "invalid_parameter"
-	Unauthorized      Reason = "unauthorized"
-	Conflict          Reason = "conflict"
-	Internal          Reason = "internal"
+	// NeedsReview is a payment whose transfer is older than the restore of a backup: a person decides what becomes of it.
+	NeedsReview      Reason = "needs_review"
+	AnswerExpired    Reason = "answer_expired"
+	TrialExhausted   Reason = "trial_exhausted"
+	NotFound         Reason = "not_found"
+	MethodNotAllowed Reason = "method_not_allowed"
+	InvalidRequest   Reason = "invalid_request"
+	InvalidParameter Reason = "invalid_parameter"
+	Unauthorized     Reason = "unauthorized"
+	Conflict         Reason = "conflict"
+	Internal         Reason = "internal"
 )
 
 // A Row says that a reason can stand in an outcome, and whose doing it is there.
@@ -125,6 +127,7 @@ var answers = []struct {
 	{PaymentReused, Caller},
 	{InProgress, Caller},
 	{SettlementPending, Rail},
+	{NeedsReview, Platform},
 	{AnswerExpired, Caller},
 	{TrialExhausted, Caller},
 	{NotFound, Caller},

@@ -71,6 +71,18 @@ func (n *Node) FreshHead(ctx context.Context) (Head, error) {
 	return b.Head, nil
 }
 
+// BlockTime returns the time of a block that the node has, in Unix seconds.
+func (n *Node) BlockTime(ctx context.Context, number uint64) (uint64, error) {
+	b, err := n.block(ctx, hexutil.EncodeUint64(number))
+	if err != nil {
+		return 0, err
+	}
+	if b.Number != number {
+		return 0, troubleOf("eth_getBlockByNumber", errNoBlock)
+	}
+	return b.Time, nil
+}
+
 // A block is the part of a block that is read here. Its hash is the node's word: chains add fields to the header, so it is not computed.
 type block struct {
 	Head

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"market/internal/call"
+	"market/internal/crash"
 	"market/internal/refusal"
 	"market/internal/upstream"
 )
@@ -58,10 +59,13 @@ func (p *Path) ask(ctx context.Context, id call.ID, r Request) (result upstream.
 	if err != nil {
 		return upstream.Result{Outcome: call.Failed, Reason: call.LocalError, Err: err}
 	}
-	return p.Upstream.Ask(context.WithoutCancel(ctx), upstream.Request{
+	crash.Before(crash.Ask)
+	result = p.Upstream.Ask(context.WithoutCancel(ctx), upstream.Request{
 		Service: r.Target.Service, Endpoint: r.Target.Endpoint, Path: r.Target.UpstreamPath, CallID: id, Method: r.Method,
 		RawQuery: r.RawQuery, Header: r.Header, Body: body,
 	})
+	crash.After(crash.Ask)
+	return result
 }
 
 // answered ends a delivery by what came back. A 4xx to the provider's own example is no caller's mistake: the listing is broken.

@@ -57,5 +57,18 @@ func (d Delivery) end(reason call.Reason, detail string) Delivery {
 	return d
 }
 
+// follows is the state that the call has to be in for this end.
+func (d Delivery) follows() call.State {
+	switch {
+	case d.asked():
+		return call.Asked
+	case d.Reason == call.SettleFailed:
+		return call.Expired
+	case d.Reason == call.SettleRejected:
+		return call.Rejected
+	}
+	return call.Settled
+}
+
 // asked says whether the service was asked at all.
 func (d Delivery) asked() bool { return !d.AskedAt.IsZero() }

@@ -7,6 +7,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/crash"
 	"market/internal/payment"
 	"market/internal/refusal"
 )
@@ -14,11 +15,13 @@ import (
 // A held call is one whose payment this process has: it claimed it, or took the call over after its lease had run out.
 type held struct {
 	id     call.ID
+	state  call.State // where it stood when we got it
 	rail   Rail
 	signed chain.Signed // the authorization that was claimed
 	proof  *chain.Proof // the payment is proved already; nil: it has to be settled
 	// shown says that another process may have shown the authorization before.
 	shown bool
+	block uint64 // the head when the payment was claimed
 }
 
 // hold takes the payment for this request: by a claim, the first commit, or by taking over the call that it belongs to. no is what speaks
@@ -46,6 +49,8 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted)
 	// Whether a claim stands must be known, so the caller's leaving may not cut it short.
 	own, cancel := detached(ctx, writeTime)
 	defer cancel()
+	crash.Before(crash.Claim)
+	crash.BeforeMove(call.StateReleased, call.Settling)
 	claimed, ours, err := p.payments.Claim(own, p.DB, payment.Claim{
 		ID: id, Network: paid.rail.Network.ID, Signed: paid.signed, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
 		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
@@ -57,7 +62,12 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted)
 	if !ours {
 		return p.known(ctx, id, r, paid, nil)
 	}
-	return held{id: claimed, rail: paid.rail, signed: paid.signed}, nil
+	if claimed == id {
+		crash.After(crash.Claim)
+	} else {
+		crash.AfterMove(call.StateReleased, call.Settling)
+	}
+	return held{id: claimed, state: call.Settling, rail: paid.rail, signed: paid.signed, block: paid.block}, nil
 }
 
 // known answers a payment by what became of its call, or takes the call over where nobody walks it any more. no stands where the payment is
@@ -119,7 +129,7 @@ func (p *Path) takeOver(ctx context.Context, paid *admitted, c payment.Call) (he
 	if err != nil || !ours {
 		return held{}, false, err
 	}
-	h := held{id: o.ID, rail: paid.rail, signed: o.Signed, shown: true}
+	h := held{id: o.ID, state: o.State, rail: paid.rail, signed: o.Signed, shown: true, block: o.ClaimedBlock}
 	if o.State == call.Settled {
 		h.proof = &o.Proof
 	}

@@ -67,6 +67,10 @@ func (p *Path) standingOf(ctx context.Context, c payment.Call) Answer {
 		if c.LeaseLeft > 0 {
 			return open(call.InProgress, min(c.LeaseLeft, pendingRetry), "the call is under way")
 		}
+		if record.Review {
+			a.Reason, a.Detail = call.NeedsReview, whyReview
+			return a
+		}
 		if c.State == call.Settled {
 			return open(call.SettlementPending, pendingRetry,
 				fmt.Sprintf("the payment is proved and the service was not asked yet; the call can still be served for %s, then it is refunded",

@@ -33,6 +33,7 @@ type Record struct {
 	Path     string
 	Status   int // of the upstream; zero: none came
 	Why      string
+	Review   bool // a person decides on it
 
 	Network     string // of the payment; empty: none was claimed
 	Asset       common.Address
@@ -56,7 +57,7 @@ SELECT coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, ''), c
        coalesce(d.detail, ''), coalesce(d.trial, false), coalesce(d.asked, c.asked_at IS NOT NULL), s.slug,
        coalesce(d.endpoint_id, c.endpoint_id), coalesce(d.method, c.method), coalesce(d.path, c.path), coalesce(d.upstream_status, 0),
        coalesce(c.why, ''), coalesce(c.network, ''), c.asset, c.payer, coalesce(c.amount, 0),
-       coalesce(c.transaction, c.sent_transaction), coalesce(c.block_number, 0), c.transaction IS NOT NULL,
+       coalesce(c.transaction, c.sent_transaction), coalesce(c.block_number, 0), c.transaction IS NOT NULL, coalesce(c.review, false),
        c.created_at, coalesce(d.asked_at, c.asked_at), d.recorded_at
   FROM (SELECT $1::uuid AS id) q
   LEFT JOIN calls c ON c.id = q.id
@@ -73,7 +74,7 @@ func Lookup(ctx context.Context, db postgres.DB, id call.ID) (Record, error) {
 	)
 	err := db.QueryRow(ctx, lookupSQL, id).Scan(&r.State, &r.Outcome, &r.Reason, &r.Party, &r.Origin, &r.Detail, &r.Trial, &r.Asked,
 		&r.Service, &r.Endpoint, &r.Method, &r.Path, &r.Status, &r.Why, &r.Network, &asset, &payer, &r.Amount, &transaction, &block,
-		&r.Proved, &created, &asked, &recorded)
+		&r.Proved, &r.Review, &created, &asked, &recorded)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Record{}, ErrNoCall
 	}

@@ -25,7 +25,8 @@ type openCall struct {
 	State        call.State
 	PaymentState string // of the payment's own life; empty until it is proved
 	Late         bool
-	Looks        int
+	Free         bool // its lease has run out: nobody walks it
+	Review       bool // a person decides on it
 	Network      string
 	Signed       chain.Signed
 	Service      uuid.UUID
@@ -42,7 +43,7 @@ type openCall struct {
 
 // openColumns are what scanOpen reads, in its order.
 const openColumns = `
-c.id, c.state, coalesce(c.payment_state, ''), c.late, c.looks, c.network, c.asset, c.payer, c.treasury, c.amount, c.valid_after, c.valid_before,
+c.id, c.state, coalesce(c.payment_state, ''), c.late, c.lease_until <= market_now(), c.review, c.network, c.asset, c.payer, c.treasury, c.amount, c.valid_after, c.valid_before,
 c.nonce, c.signature, c.service_id, c.endpoint_id, c.origin, c.method, c.path, c.source, c.transaction, coalesce(c.log_index, 0),
 coalesce(c.block_number, 0), c.block_hash, c.sent_transaction, c.claimed_block, c.asked_at`
 
@@ -54,7 +55,7 @@ func scanOpen(row pgx.CollectableRow) (openCall, error) {
 		after, before, logIndex, block, claimed                                    int64
 		asked                                                                      *time.Time
 	)
-	err := row.Scan(&c.ID, &c.State, &c.PaymentState, &c.Late, &c.Looks, &c.Network, &asset, &payer, &treasury, &amount, &after, &before,
+	err := row.Scan(&c.ID, &c.State, &c.PaymentState, &c.Late, &c.Free, &c.Review, &c.Network, &asset, &payer, &treasury, &amount, &after, &before,
 		&nonce, &signature, &c.Service, &c.Endpoint, &c.Origin, &c.Method, &c.Path, &c.Source, &transaction, &logIndex, &block, &blockHash,
 		&sentInto, &claimed, &asked)
 	if err != nil {
@@ -96,11 +97,12 @@ func (c openCall) delivery() Delivery {
 
 // A call may be taken over by a retry of its payment once its lease has run out: while its settlement is unclear, to send again, and once
 // it is proved, to be served after all. It is one statement on one row, so of two retries, or of a retry and the sweeper, one wins. An
-// asked call is never taken over: the service may have done the work.
+// asked call is never taken over: the service may have done the work. A payment that the chain has dropped is not served before it is back.
 const takeOverSQL = `
 UPDATE calls c
    SET owner = $2, lease_until = market_now() + $3::interval
- WHERE c.id = $1 AND c.state IN ('settling', 'unknown', 'settled') AND NOT c.late AND c.lease_until <= market_now()
+ WHERE c.id = $1 AND c.state IN ('settling', 'unknown', 'settled') AND NOT c.late AND NOT c.review AND c.lease_until <= market_now()
+   AND coalesce(c.payment_state, 'mined') IN ('mined', 'final')
 RETURNING ` + openColumns
 
 // takeOver makes a call ours; false where somebody else has it, or it has moved on.
@@ -132,7 +134,7 @@ UPDATE calls
        asked_at = CASE WHEN service.listed AND NOT service.cooling THEN service.now END,
        state_since = service.now, lease_until = service.now + $4::interval
   FROM service
- WHERE calls.id = $1 AND calls.owner = $2 AND calls.state = 'settled'
+ WHERE calls.id = $1 AND calls.owner = $2 AND calls.state = 'settled' AND calls.payment_state IN ('mined', 'final')
 RETURNING service.listed, service.cooling, service.rest, service.now`
 
 // resume lets a settled call that was taken over be asked.

@@ -67,6 +67,8 @@ type Config struct {
 	FeeBPS    int    // basis points of the price, pinned at the claim
 	Refunds   RefundPolicy
 	Grace     time.Duration // in which a retry of a payment that was settled and not asked is still served
+	// RestoredAt is when a backup was restored; zero: none was. Transfers that are older and have no claim go to review.
+	RestoredAt time.Time
 	// OnError hears of what went wrong and changed no answer; it must not block.
 	OnError func(err error)
 }

@@ -15,6 +15,7 @@ import (
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/cooldown"
+	"market/internal/crash"
 	"market/internal/payment"
 	"market/internal/postgres"
 	"market/internal/refund"
@@ -46,6 +47,18 @@ func NewRecorder(db *pgxpool.Pool, jobs Jobs, policy strikes.Policy, rest time.D
 // Record writes how a call ended. payment.ErrMoved: the call was not where this outcome can follow, because it was recorded already or
 // somebody else took it over; nothing was written.
 func (r *Recorder) Record(ctx context.Context, d Delivery) error {
+	if d.Trial { // no call is moved
+		return r.record(ctx, d)
+	}
+	crash.BeforeMove(d.follows(), call.FinalState(d.Outcome))
+	if err := r.record(ctx, d); err != nil {
+		return err
+	}
+	crash.AfterMove(d.follows(), call.FinalState(d.Outcome))
+	return nil
+}
+
+func (r *Recorder) record(ctx context.Context, d Delivery) error {
 	rest := cooldown.After(d.Outcome, d.Party, d.Reason, d.Origin, d.RetryAfter, r.rest)
 	effect := strikes.EffectOf(d.Outcome, d.Party, d.Reason, d.Origin)
 	if effect != strikes.Increment && rest == 0 && d.Refund == nil {
@@ -74,6 +87,9 @@ func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect st
 		if _, err := r.jobs.InsertTx(ctx, tx, refund.Args{Call: d.Call}, nil); err != nil {
 			return fmt.Errorf("enqueue refund: %w", err)
 		}
+		if _, err := tx.Exec(ctx, caughtUpSQL, d.Call); err != nil {
+			return fmt.Errorf("follow payment of refund: %w", err)
+		}
 	}
 	if rest > 0 {
 		if err := r.cooldown.Start(ctx, tx, d.Service, d.ID, d.AskedAt, rest); err != nil {
@@ -85,6 +101,16 @@ func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect st
 	}
 	return nil
 }
+
+// Whoever walks a call knows its payment as it was when it was proved, and the chain may have moved it since, or taken it back. The call's
+// row is locked by its delivery, so the sweeper has written that before this, or finds the refund after it.
+const caughtUpSQL = `
+UPDATE refunds r
+   SET payment_transaction = c.transaction,
+       state = CASE c.payment_state WHEN 'lost' THEN 'void' ELSE r.state END,
+       why = CASE c.payment_state WHEN 'lost' THEN 'the chain took the payment back' ELSE r.why END
+  FROM calls c
+ WHERE r.call_id = $1 AND c.id = r.call_id AND (c.payment_state = 'lost' OR c.transaction <> r.payment_transaction)`
 
 // strike adds the evidence and delists at the limit, in the transaction that records the delivery.
 func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
@@ -101,13 +127,13 @@ func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
 }
 
 // One round trip writes the delivery, moves the call to its final state and clears strikes. It locks no service and touches open strikes
-// only. A paid call is moved from the state that its outcome can follow, by its owner or, once its lease has run out, by whoever sweeps: a
+// only. A paid call is moved from the one state that its outcome follows, by its owner or, once its lease has run out, by whoever sweeps: a
 // second recorder writes nothing. A trial has no call row.
 // A success clears the strikes whose last evidence was recorded before the success was asked.
 const recordSQL = `
 WITH moved AS (
 	UPDATE calls SET state = $3, state_since = market_now()
-	 WHERE id = $2 AND NOT $4 AND state = ANY($5)
+	 WHERE id = $2 AND NOT $4 AND state = $5
 	   AND (owner = $21 OR ($21::uuid IS NULL AND lease_until + $22::interval <= market_now()))
 	RETURNING id
 ), delivered AS (
@@ -140,7 +166,7 @@ func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery, clears
 		owner = &d.owner
 	}
 	var written int
-	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, before(d.Outcome),
+	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, d.follows(),
 		d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin, askedAt, status, d.Latency.Microseconds(),
 		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace).Scan(&written)
 	if err != nil {
@@ -150,17 +176,6 @@ func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery, clears
 		return payment.ErrMoved
 	}
 	return nil
-}
-
-// before returns the states that an outcome can follow.
-func before(o call.Outcome) []string {
-	var from []string
-	for _, m := range call.Moves() {
-		if m.To == call.FinalState(o) {
-			from = append(from, string(m.From))
-		}
-	}
-	return from
 }
 
 const (

@@ -51,15 +51,14 @@ func worthRow(r call.Reason) bool {
 	return false
 }
 
-// prefixOf cuts an address to what one subscriber usually has: a /24, or a /48 of IPv6.
+// prefixOf cuts an address to what one subscriber usually has: a /24, or a /48 of IPv6. Where no address is known it is 0.0.0.0/24.
 func prefixOf(a netip.Addr) netip.Prefix {
-	bits := 48
-	if a.Is4() {
-		bits = 24
+	a = a.Unmap() // else all of IPv4 would be one /48
+	switch {
+	case !a.IsValid():
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 24)
+	case a.Is4():
+		return netip.PrefixFrom(a, 24).Masked()
 	}
-	p, err := a.Prefix(bits)
-	if err != nil {
-		return netip.PrefixFrom(netip.IPv4Unspecified(), 24) // no address is known
-	}
-	return p
+	return netip.PrefixFrom(a, 48).Masked()
 }

@@ -8,6 +8,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/crash"
 	"market/internal/payment"
 	"market/internal/refusal"
 )
@@ -57,13 +58,7 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answer) {
 	lease := r.Target.Endpoint.Timeout + askGrace
 	if h.proof != nil {
-		writing, cancel := detached(ctx, writeTime)
-		defer cancel()
-		standing, err := resume(writing, p.DB, h.id, p.owner, r.Target.Service.ID, lease)
-		if err != nil {
-			return settlement{}, p.pending(h, chain.Settlement{Transaction: h.proof.Transaction}, err)
-		}
-		return settlement{standing: standing, proof: *h.proof}, nil
+		return p.resume(ctx, r, h, lease)
 	}
 	own, cancel := detached(ctx, settleTime)
 	result := h.rail.Settler.Settle(own, h.signed)
@@ -75,9 +70,14 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 	defer cancel()
 	switch result.Status {
 	case chain.StatusSettled:
+		if a := p.holdForReview(writing, h, result); a != nil {
+			return settlement{}, a
+		}
+		crash.BeforeMove(h.state, call.Asked, call.Settled)
 		standing, err := settled(writing, p.DB, h.id, p.owner, r.Target.Service.ID, result.Proof, lease)
 		switch {
 		case err == nil:
+			crash.AfterMove(h.state, standing.state())
 			return settlement{standing: standing, proof: result.Proof}, nil
 		case errors.Is(err, errTransferTaken):
 			return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, err)
@@ -97,15 +97,35 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 	return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, fmt.Errorf("settlement of call %s has no status", h.id))
 }
 
+// resume goes on with a call whose payment was proved, as long as the chain still has it.
+func (p *Path) resume(ctx context.Context, r Request, h held, lease time.Duration) (settlement, *Answer) {
+	own, cancel := detached(ctx, writeTime)
+	defer cancel()
+	sent := chain.Settlement{Transaction: h.proof.Transaction}
+	proof, depth, stands, err := h.rail.Chain.Locate(own, h.signed.Expect(), h.proof.Transaction)
+	if err != nil || !stands || depth < h.rail.Network.ServeAtDepth {
+		return settlement{}, p.pending(h, sent, err)
+	}
+	crash.BeforeMove(call.Settled, call.Asked)
+	standing, err := resume(own, p.DB, h.id, p.owner, r.Target.Service.ID, lease)
+	if err != nil {
+		return settlement{}, p.pending(h, sent, err)
+	}
+	crash.AfterMove(call.Settled, standing.state())
+	return settlement{standing: standing, proof: proof}, nil
+}
+
 // unsettled writes that no settlement is proved and says so. A call whose authorization another process may have shown before is not
 // released by this one, which cannot know that nothing left.
 func (p *Path) unsettled(ctx context.Context, r Request, h held, to call.State, s chain.Settlement, cause error) *Answer {
 	if h.shown && to == call.StateReleased {
 		to = call.Unknown
 	}
+	crash.BeforeMove(h.state, to)
 	if err := p.payments.Unsettle(ctx, p.DB, h.id, p.owner, to, s.Why, s.Transaction); err != nil {
 		return p.pending(h, s, errors.Join(cause, err))
 	}
+	crash.AfterMove(h.state, to)
 	switch {
 	case to == call.Unknown:
 		return p.pending(h, s, cause)

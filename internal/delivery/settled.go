@@ -24,6 +24,14 @@ type standing struct {
 	askedAt time.Time     // when the service may be asked: the instant itself
 }
 
+// state is where a call stands after a commit that found this.
+func (s standing) state() call.State {
+	if s.listed && !s.cooling {
+		return call.Asked
+	}
+	return call.Settled
+}
+
 // One statement writes the proof of the settlement and decides, on one snapshot, whether the service may be asked: between a look and a
 // write of its own another replica could start a cooldown or delist. There is no second look before the service is asked.
 const settledSQL = `

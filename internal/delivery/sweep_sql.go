@@ -11,6 +11,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/crash"
 	"market/internal/payment"
 	"market/internal/postgres"
 )
@@ -31,7 +32,8 @@ UPDATE calls c
 	SELECT id FROM calls
 	 WHERE look_at <= market_now()
 	   AND (payment_state IN ('sent', 'mined')
-	        OR (state IN ('settling', 'unknown', 'rejected', 'expired', 'settled', 'asked') AND lease_until <= market_now()))
+	        OR (state IN ('settling', 'unknown', 'rejected', 'expired', 'settled', 'asked') AND lease_until <= market_now()
+	            AND (NOT review OR payment_state = 'lost')))
 	 ORDER BY look_at LIMIT $1
 	   FOR UPDATE SKIP LOCKED)
 RETURNING ` + openColumns
@@ -51,18 +53,19 @@ func takeLooks(ctx context.Context, db postgres.DB) ([]openCall, error) {
 // The state and the lease stand in the condition: a retry that took the call over meanwhile goes on with it, and nothing is written here.
 const foundSQL = `
 UPDATE calls
-   SET state = 'settled', late = (state = 'rejected'), transaction = $3, log_index = $4, block_number = $5, block_hash = $6,
+   SET state = 'settled', late = (state = 'rejected'), review = $7, transaction = $3, log_index = $4, block_number = $5, block_hash = $6,
        payment_state = 'mined', state_since = market_now(), lease_until = market_now(), look_at = market_now(), looks = 0
  WHERE id = $1 AND state = $2 AND lease_until <= market_now()`
 
 // found writes that the payment of an unclear call is on the chain. The grace in which a retry may still be served starts here.
-func found(ctx context.Context, db postgres.DB, c openCall, p chain.Proof) error {
-	tag, err := db.Exec(ctx, foundSQL, c.ID, c.State, p.Transaction[:], int64(p.LogIndex), int64(p.BlockNumber), p.BlockHash[:]) //nolint:gosec // range-checked by chain
+func found(ctx context.Context, db postgres.DB, c openCall, p chain.Proof, review bool) error {
+	crash.BeforeMove(c.State, call.Settled)
+	tag, err := db.Exec(ctx, foundSQL, c.ID, c.State, p.Transaction[:], int64(p.LogIndex), int64(p.BlockNumber), p.BlockHash[:], review) //nolint:gosec // range-checked by chain
 	var constraint *pgconn.PgError
 	if errors.As(err, &constraint) && constraint.ConstraintName == "calls_transfer_unique" {
 		return errTransferTaken
 	}
-	return moved(tag, err, c.ID, call.Settled)
+	return moved(tag, err, c, call.Settled)
 }
 
 const turnSQL = `
@@ -74,26 +77,34 @@ func turn(ctx context.Context, db postgres.DB, c openCall, to call.State, why st
 	if !call.CanMove(c.State, to) {
 		return fmt.Errorf("move call %s from %s to %s: not in the table", c.ID, c.State, to)
 	}
+	crash.BeforeMove(c.State, to)
 	tag, err := db.Exec(ctx, turnSQL, c.ID, c.State, to, why)
-	return moved(tag, err, c.ID, to)
+	return moved(tag, err, c, to)
 }
 
-func moved(tag pgconn.CommandTag, err error, id call.ID, to call.State) error {
+func moved(tag pgconn.CommandTag, err error, c openCall, to call.State) error {
 	if err != nil {
-		return fmt.Errorf("move call %s to %s: %w", id, to, err)
+		return fmt.Errorf("move call %s to %s: %w", c.ID, to, err)
 	}
 	if tag.RowsAffected() == 0 {
-		return fmt.Errorf("move call %s to %s: %w", id, to, payment.ErrMoved)
+		return fmt.Errorf("move call %s to %s: %w", c.ID, to, payment.ErrMoved)
 	}
+	crash.AfterMove(c.State, to)
 	return nil
 }
 
 const (
-	// The proof is written again: after a reorganisation the same transfer can stand in another block.
+	// The proof is written again: after a reorganisation the same transfer can stand in another block, or in another transaction, and a
+	// refund waits for that one to be final.
 	livesSQL = `
-UPDATE calls
-   SET payment_state = $3, transaction = $4, log_index = $5, block_number = $6, block_hash = $7, look_at = market_now() + $8::interval, looks = 0
- WHERE id = $1 AND payment_state = $2`
+WITH moved AS (
+	UPDATE calls
+	   SET payment_state = $3, transaction = $4, log_index = $5, block_number = $6, block_hash = $7,
+	       look_at = market_now() + $8::interval, looks = 0
+	 WHERE id = $1 AND payment_state = $2
+	RETURNING id
+)
+UPDATE refunds SET payment_transaction = $4 FROM moved WHERE call_id = moved.id AND payment_transaction <> $4`
 
 	droppedSQL = `
 UPDATE calls SET payment_state = $3, look_at = market_now(), looks = 0 WHERE id = $1 AND payment_state = $2`

@@ -29,6 +29,7 @@ type miner struct {
 	paused bool
 	wanted uint64        // the height that callers of Mine asked for
 	mined  uint64        // wall time of the last block, Unix seconds
+	time   uint64        // chain time of the last block, whether or not it still stands; the next one is later
 	block  chan struct{} // closed and replaced with each block
 	failed error         // why run gave up, other than its context
 }
@@ -113,7 +114,7 @@ func (m *miner) step() (bool, error) {
 	head := m.eth.BlockChain().CurrentBlock()
 	p := pace{
 		wall:    uint64(m.now().Unix()),
-		head:    head.Time,
+		head:    max(head.Time, m.time),
 		mined:   m.mined,
 		waiting: pending > 0 || head.Number.Uint64() < m.wanted,
 	}
@@ -124,7 +125,7 @@ func (m *miner) step() (bool, error) {
 	if hash := m.beacon.Commit(); hash == head.Hash() {
 		return false, fmt.Errorf("seal a block on %s: the head did not move", head.Number)
 	}
-	m.mined = p.wall
+	m.mined, m.time = p.wall, m.eth.BlockChain().CurrentBlock().Time
 	close(m.block)
 	m.block = make(chan struct{})
 	return true, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"market/internal/chain"
+	"market/internal/crash"
 )
 
 // x402's official codes for what is not a refusal of the asset.
@@ -145,6 +146,14 @@ func (e *Engine) sign(ctx context.Context, s chain.Signed, tip chain.Tip) (sendi
 		raw, err := tx.MarshalBinary()
 		return sending{nonce: nonce, hash: tx.Hash(), raw: raw, open: true}, err
 	})
+}
+
+// sendStep is what it is to show an authorization to the chain: a payment, or a refund where it is our own.
+func (e *Engine) sendStep(s chain.Signed) crash.Step {
+	if slices.Contains(e.opts.Treasuries, s.From) {
+		return crash.RefundSend
+	}
+	return crash.Send
 }
 
 func settled(p chain.Proof) chain.Settlement {

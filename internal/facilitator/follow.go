@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
+	"market/internal/crash"
 )
 
 // resendEvery is the pause before bytes that the node did not take are sent again.
@@ -46,7 +47,10 @@ func judge(r *chain.Receipt, want chain.Expect, depth int) (chain.Proof, verdict
 func (e *Engine) carry(ctx context.Context, s chain.Signed, tx sending) chain.Settlement {
 	w := e.watch.add(tx.hash)
 	defer e.watch.remove(w)
+	step := e.sendStep(s)
+	crash.Before(step)
 	err := e.node.Send(ctx, tx.raw)
+	crash.After(step)
 	again := time.NewTicker(resendEvery)
 	defer again.Stop()
 	for {

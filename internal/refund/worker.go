@@ -14,6 +14,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/crash"
 )
 
 const (
@@ -99,7 +100,10 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		return errors.Join(err, w.store.later(own, w.db, id, r.State, retryAfter(r.Attempts), 1, "the chain could not be read or written"))
 	}
 	if next.proof != nil {
-		return w.store.confirm(ctx, w.db, id, *next.proof)
+		crash.Before(crash.RefundConfirm)
+		err := w.store.confirm(ctx, w.db, id, *next.proof)
+		crash.After(crash.RefundConfirm)
+		return err
 	}
 	return w.store.later(ctx, w.db, id, next.state, next.wait, 0, next.why)
 }
@@ -222,8 +226,10 @@ func (w *Worker) sign(ctx context.Context, rail Rail, r Refund, validBefore uint
 	if err != nil {
 		return chain.Signed{}, false, fmt.Errorf("sign refund %s: %w", r.Payment.Call, err)
 	}
+	crash.Before(crash.RefundSign)
 	err = pgx.BeginFunc(ctx, w.db, func(tx pgx.Tx) error {
 		return w.store.addSignature(ctx, tx, r.Payment.Call, signature{validBefore, raw})
 	})
+	crash.After(crash.RefundSign)
 	return chain.Signed{Asset: r.Payment.Asset, Authorization: a, Signature: raw}, false, err
 }

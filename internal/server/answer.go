@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"market/internal/call"
+	"market/internal/crash"
 	"market/internal/delivery"
 	"market/internal/money"
 	"market/internal/payment"
@@ -25,6 +26,14 @@ const outcomePending = "pending"
 
 // writeAnswer writes what the paid or the trial path answered.
 func (s *Server) writeAnswer(c echo.Context, a delivery.Answer) error {
+	crash.Before(crash.Answer)
+	err := s.writeResult(c, a)
+	crash.AfterAnswer(c.Response().Flush)
+	return err
+}
+
+// writeResult writes it: as the service's own answer, or as a problem.
+func (s *Server) writeResult(c echo.Context, a delivery.Answer) error {
 	log := logOf(c)
 	log.call, log.outcome, log.reason, log.err = a.Call, a.Outcome, a.Reason, a.Err
 	if a.Payment != nil {

@@ -63,7 +63,7 @@ func (s *Server) request(c echo.Context, prefix string) (delivery.Request, error
 	}, nil
 }
 
-// callByID serves GET /api/v1/calls/{id}: where is my money.
+// callByID serves GET /api/v1/calls/{id}: where is my money. A browser gets it in words.
 func (s *Server) callByID(c echo.Context) error {
 	id, err := uuid.Parse(c.Param("id"))
 	if err != nil {
@@ -76,5 +76,9 @@ func (s *Server) callByID(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if wantsPage(c.Request()) {
+		return s.writeCallPage(c, r)
+	}
+	c.Response().Header().Set("Vary", "Accept")
 	return s.writeJSON(c, http.StatusOK, typeJSON, s.callView(r))
 }

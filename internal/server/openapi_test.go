@@ -50,6 +50,42 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 	}
 }
 
+func TestOpenAPI_EveryOperationHasANameAndEveryParameterOfItsPath(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	seen := map[any]bool{}
+	d.walk(func(pointer string, object map[string]any) {
+		id, ok := object["operationId"]
+		if !ok {
+			return
+		}
+		if seen[id] {
+			t.Errorf("two operations are called %s", id)
+		}
+		seen[id] = true
+		item := pointer[:strings.LastIndex(pointer, "/")]
+		declared := append(d.parameters(item), d.parameters(pointer)...)
+		for _, name := range inBraces.FindAllStringSubmatch(item, -1) {
+			if !slices.Contains(declared, "path "+name[1]) {
+				t.Errorf("%s does not declare %s", pointer, name[1])
+			}
+		}
+	})
+}
+
+var inBraces = regexp.MustCompile(`\{([a-z]+)\}`)
+
+// parameters lists what a path or an operation declares, as "path slug".
+func (d document) parameters(pointer string) (out []string) {
+	v, _ := d.at(pointer + "/parameters")
+	list, _ := v.([]any)
+	for i := range list {
+		_, p := d.deref(fmt.Sprintf("%s/parameters/%d", pointer, i))
+		out = append(out, fmt.Sprint(p["in"], " ", p["name"]))
+	}
+	return out
+}
+
 func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	d := openDocument(t)

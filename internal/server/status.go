@@ -26,6 +26,7 @@ var statusOf = map[call.Reason]int{
 	call.PaymentReused: http.StatusConflict,
 	call.InProgress:    http.StatusConflict,
 	call.Conflict:      http.StatusConflict,
+	call.NeedsReview:   http.StatusConflict,
 	call.AnswerExpired: http.StatusGone,
 	call.NotListed:     http.StatusGone,
 	call.Withdrawn:     http.StatusGone,

@@ -51,7 +51,7 @@ func read(header string) (message, chain.Signature, error) {
 	case errors.Is(err, wire.ErrNotBase64):
 		return message{}, chain.Signature{}, refuse(CodeHeader, "not base64")
 	case err != nil:
-		return message{}, chain.Signature{}, refuse(CodeHeader, "not base64 of a JSON object with plain members")
+		return message{}, chain.Signature{}, refuse(CodeHeader, "not base64 of a JSON object in which no member occurs twice")
 	}
 	r := reader{root: root}
 	m := message{

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	"market/internal/postgres"
 )
 
@@ -19,12 +17,12 @@ type Store struct{}
 
 const useOnceSQL = `INSERT INTO siwx_nonces (address, nonce, until) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
 
-// UseOnce says whether this is the first use of a nonce by an address. Of many at once, on whatever replica, one is the first. until is
-// when the sign-in runs out.
-func (Store) UseOnce(ctx context.Context, db postgres.DB, address common.Address, nonce string, until time.Time) (bool, error) {
-	tag, err := db.Exec(ctx, useOnceSQL, address[:], nonce, until)
+// UseOnce says whether this is the first use of a sign-in. Of many at once, on whatever replica, one is the first. It writes a row for
+// whoever can sign, so the caller asks first whether the address is one that it would let in.
+func (Store) UseOnce(ctx context.Context, db postgres.DB, p Proof) (bool, error) {
+	tag, err := db.Exec(ctx, useOnceSQL, p.Address[:], p.Nonce, p.ExpiresAt)
 	if err != nil {
-		return false, fmt.Errorf("use sign-in of %s: %w", address, err)
+		return false, fmt.Errorf("use sign-in of %s: %w", p.Address, err)
 	}
 	return tag.RowsAffected() == 1, nil
 }

@@ -1,0 +1,147 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/call"
+	"market/internal/chain"
+)
+
+const (
+	// lookBack is how many blocks before the claim a transfer is looked for: whoever saw the authorization may have sent it before us.
+	lookBack = 1_800
+	// resendTime bounds the sending of a payment that dropped out of the chain.
+	resendTime = 10 * time.Second
+
+	whyLost = "the chain took the payment back"
+)
+
+// The states of a payment's own life.
+const (
+	paymentSent  = "sent"
+	paymentMined = "mined"
+	paymentFinal = "final"
+	paymentLost  = "lost"
+)
+
+// A Chain proves what became of a payment.
+type Chain interface {
+	BlockTime(ctx context.Context, number uint64) (uint64, error)
+	FindSettlement(ctx context.Context, want chain.Expect, fromBlock uint64) (chain.Proof, bool, error)
+	Locate(ctx context.Context, want chain.Expect, transaction common.Hash) (proof chain.Proof, depth int, found bool, err error)
+	LapsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, validBefore uint64, depth int) (bool, error)
+	UsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, depth int) (bool, error)
+}
+
+// A fate is what the chain says became of an authorization; none of the three where it may still pay.
+type fate struct {
+	onChain       bool
+	proof         chain.Proof
+	depth         int
+	usedElsewhere bool // its nonce was used by something else, at the depth that makes it final
+	lapsed        bool
+}
+
+func (p *Path) fateOf(ctx context.Context, rail Rail, c openCall) (f fate, err error) {
+	want, s, depth := c.Signed.Expect(), c.Signed, rail.Network.Confirmations
+	// The nonce is read before the logs, so that whatever used it is in them. The other way round, a transfer between the two reads would
+	// pass for something else.
+	used, err := rail.Chain.UsedAt(ctx, s.Asset, s.From, s.Nonce, depth)
+	if err != nil {
+		return fate{}, err
+	}
+	proof, onChain, err := rail.Chain.FindSettlement(ctx, want, c.ClaimedBlock-min(c.ClaimedBlock, lookBack))
+	if err != nil {
+		return fate{}, err
+	}
+	if onChain {
+		f.proof, f.depth, f.onChain, err = rail.Chain.Locate(ctx, want, proof.Transaction)
+		return f, err
+	}
+	if used {
+		return fate{usedElsewhere: true}, nil
+	}
+	f.lapsed, err = rail.Chain.LapsedAt(ctx, s.Asset, s.From, s.Nonce, s.ValidBefore, depth)
+	return f, err
+}
+
+// resolve finds out what became of an authorization that was, or may have been, shown.
+func (p *Path) resolve(ctx context.Context, rail Rail, c openCall) error {
+	f, err := p.fateOf(ctx, rail, c)
+	switch {
+	case err != nil || f.onChain && f.depth < rail.Network.ServeAtDepth:
+		return err
+	case f.onChain:
+		review, err := p.needsReview(ctx, rail, f.proof, c.ClaimedBlock)
+		if err != nil {
+			return err
+		}
+		return found(ctx, p.DB, c, f.proof, review)
+	case f.usedElsewhere && c.State == call.Rejected:
+		return p.recordSwept(ctx, c, call.SettleRejected, "the payment's nonce was used by something else", 0, nil)
+	case f.usedElsewhere:
+		return turn(ctx, p.DB, c, call.Rejected, "its nonce was used by something else")
+	case f.lapsed && c.State == call.Rejected:
+		return p.recordSwept(ctx, c, call.SettleRejected, "the token refused the payment", 0, nil)
+	case f.lapsed:
+		return turn(ctx, p.DB, c, call.Expired, "its time is over and its nonce unused")
+	}
+	return nil
+}
+
+// follow reads whether a mined payment still stands, and whether it is final.
+func (p *Path) follow(ctx context.Context, rail Rail, c openCall) (stands, isFinal bool, err error) {
+	proof, depth, onChain, err := rail.Chain.Locate(ctx, c.Signed.Expect(), c.Proof.Transaction)
+	if err != nil {
+		return false, false, err
+	}
+	if !onChain {
+		_, err := dropped(ctx, p.DB, c, paymentSent)
+		return false, false, err
+	}
+	if proof != c.Proof {
+		return true, false, lives(ctx, p.DB, c, paymentMined, proof, sweepEvery)
+	}
+	return true, depth >= rail.Network.Confirmations, nil
+}
+
+// sendAgain puts a payment that the chain dropped back on it, or writes it off once it is proved never to come back.
+func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
+	f, err := p.fateOf(ctx, rail, c)
+	switch {
+	case err != nil:
+		return err
+	case f.onChain:
+		return lives(ctx, p.DB, c, paymentMined, f.proof, 0)
+	case f.usedElsewhere, f.lapsed:
+		return p.lose(ctx, c)
+	}
+	sending, cancel := context.WithTimeout(ctx, resendTime)
+	defer cancel()
+	result := rail.Settler.Settle(sending, c.Signed)
+	if result.Status != chain.StatusSettled {
+		return result.Err // looked at again
+	}
+	return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)
+}
+
+// lose writes a payment off: nothing is owed for money that the chain took back. A call that somebody walks is ended by whoever does.
+func (p *Path) lose(ctx context.Context, c openCall) error {
+	return pgx.BeginFunc(ctx, p.DB, func(tx pgx.Tx) error {
+		ours, err := dropped(ctx, tx, c, paymentLost)
+		if err != nil || !ours {
+			return err
+		}
+		if err := p.Recorder.refunds.Void(ctx, tx, c.ID); err != nil {
+			return err
+		}
+		if !c.Free || c.State != call.Settled && c.State != call.Asked {
+			return nil
+		}
+		return p.Recorder.write(ctx, tx, c.delivery().end(call.SettlementLost, whyLost), false)
+	})
+}
