@@ -17,6 +17,7 @@ CREATE TABLE calls (
 	price_revision bigint NOT NULL REFERENCES endpoint_prices (revision),
 	fee_bps        int NOT NULL CONSTRAINT calls_fee_range CHECK (fee_bps BETWEEN 0 AND 10000),
 	fingerprint    bytea NOT NULL CONSTRAINT calls_fingerprint_bytes CHECK (length(fingerprint) = 32),
+	payment_identifier text CONSTRAINT calls_identifier_form CHECK (payment_identifier ~ '^[A-Za-z0-9_-]{16,128}$'),
 	method         text NOT NULL,
 	path           text NOT NULL,
 	source         inet NOT NULL,
@@ -56,6 +57,9 @@ CREATE TABLE calls (
 	CONSTRAINT calls_proof_has_a_life CHECK ((transaction IS NULL) = (payment_state IS NULL)),
 	CONSTRAINT calls_asked_at_when_asked CHECK (state NOT IN ('asked', 'served') OR asked_at IS NOT NULL)
 );
+-- A name that a payer gives a payment names one. A released payment was not used, and leaves its name to another.
+CREATE UNIQUE INDEX calls_identifier_unique ON calls (payer, payment_identifier)
+	WHERE payment_identifier IS NOT NULL AND state <> 'released';
 CREATE INDEX calls_open ON calls (look_at) WHERE state IN ('settling', 'unknown', 'rejected', 'expired', 'settled', 'asked');
 CREATE INDEX calls_unfinal ON calls (look_at) WHERE payment_state IN ('sent', 'mined');
 CREATE INDEX calls_by_payer ON calls (payer, created_at);

@@ -55,7 +55,7 @@ func serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log.Info().Str("url", a.URL()).Str("ops", a.OpsURL()).Msg("serving")
+	log.Info().Str("url", a.URL()).Str("listening", a.DoorURL()).Str("ops", a.OpsURL()).Msg("serving")
 	select {
 	case <-ctx.Done():
 		log.Info().Msg("stopping: calls under way may end")

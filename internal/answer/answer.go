@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"market/internal/call"
 	"market/internal/secretbox"
 )
 
 const (
-	// Retention is how long an answer is kept.
-	Retention = 24 * time.Hour
 	// BodyBytesMax is the largest body that is kept; no buffered endpoint may answer with more.
 	BodyBytesMax = 1 << 20
 

@@ -29,6 +29,9 @@ type shelf struct {
 	store   Store
 }
 
+// retention is how long the answers of these tests are kept.
+const retention = 24 * time.Hour
+
 func newShelf(t *testing.T) shelf {
 	t.Helper()
 	s := shelf{db: pgtest.New(t), store: NewStore(secretbox.RandomBox())}
@@ -78,7 +81,7 @@ func (s shelf) keep(t *testing.T, a Answer, identifier string, source netip.Addr
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.Exec(t.Context(), keepSQL, id, a.Status, sealed, identifier, source, Retention); err != nil {
+	if _, err := s.db.Exec(t.Context(), keepSQL, id, a.Status, sealed, identifier, source, retention); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -120,7 +123,7 @@ func TestStore_Find_EndsExactlyAtRetention(t *testing.T) {
 	for _, step := range []struct {
 		shift time.Duration
 		want  error
-	}{{Retention - time.Microsecond, nil}, {time.Microsecond, ErrExpired}, {time.Microsecond, ErrExpired}} {
+	}{{retention - time.Microsecond, nil}, {time.Microsecond, ErrExpired}, {time.Microsecond, ErrExpired}} {
 		pgtest.Shift(t, s.db, step.shift)
 		k, err := s.store.Find(t.Context(), s.db, id)
 		if !errors.Is(err, step.want) || (err != nil && k.Sealed != nil) {
@@ -135,7 +138,7 @@ func TestStore_DeleteExpired_DeletesNothingElse(t *testing.T) {
 	old := []call.ID{s.keep(t, Answer{Status: 200}, "", home), s.keep(t, Answer{Status: 200}, "", home), s.keep(t, Answer{Status: 200}, "", home)}
 	pgtest.Shift(t, s.db, time.Microsecond)
 	young := s.keep(t, Answer{Status: 200}, "", home)
-	pgtest.Shift(t, s.db, Retention-time.Microsecond)
+	pgtest.Shift(t, s.db, retention-time.Microsecond)
 	for _, want := range []int{2, 1, 0} {
 		if n, err := s.store.DeleteExpired(t.Context(), s.db, 2); err != nil || n != want {
 			t.Errorf("deleted %d, %v, want %d", n, err, want)
@@ -155,7 +158,7 @@ func TestAnswers_TheTableTakesNoOtherIdentifier(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for _, identifier := range []string{"short", name + "!", name + "\n"} {
-		if _, err := s.db.Exec(t.Context(), keepSQL, s.call(t), 200, []byte{1}, identifier, home, Retention); err == nil {
+		if _, err := s.db.Exec(t.Context(), keepSQL, s.call(t), 200, []byte{1}, identifier, home, retention); err == nil {
 			t.Errorf("%q was kept", identifier)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +16,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/rs/zerolog"
 
+	"market/internal/answer"
 	"market/internal/catalog"
 	"market/internal/config"
 	"market/internal/cooldown"
@@ -46,6 +48,7 @@ const (
 // App is the running marketplace.
 type App struct {
 	log       zerolog.Logger
+	wraps     wraps
 	public    *http.Server
 	ops       *http.Server
 	publicAt  net.Addr
@@ -64,12 +67,16 @@ type App struct {
 	closers    []func(context.Context) error // what was opened, closed last
 	stopOnce   sync.Once
 	stopErr    error
+	killed     atomic.Bool
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
-func Start(ctx context.Context, c config.Config, log zerolog.Logger) (_ *App, err error) {
+func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &App{log: log, background: cancel, failed: make(chan error, 4)}
+	for _, option := range options {
+		option(a)
+	}
 	defer func() {
 		if err != nil {
 			own, done := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
@@ -111,6 +118,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger) (_ *App, er
 	a.stops = append(a.stops, a.jobs.Stop)
 	a.running.Go(func() { a.beat(background, a.path.Owner(), a.publicAt.String()) })
 	a.running.Go(func() { a.path.Sweep(background) })
+	a.running.Go(func() { a.path.Tidy(background) })
 	a.public, a.ops = srv.Public(), srv.Ops()
 	a.serve(a.public, door)
 	a.serve(a.ops, opsDoor)
@@ -132,11 +140,20 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		fold = 0
 	}
 	policy := strikes.Policy{Limit: c.StrikeLimit, Window: c.StrikeWindow, Fold: fold}
+	box, err := secrets(c)
+	if err != nil {
+		return nil, err
+	}
+	signIn, err := signInOf(a.publicURL, rails)
+	if err != nil {
+		return nil, err
+	}
 	ready := readiness.New(rails.checks(), readyAge, readyTime, now)
 	a.path = delivery.NewPath(delivery.Config{
-		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS,
+		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
+		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt,
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace,
+		Answers: answer.NewStore(box), SignIn: signIn,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	return server.New(server.Config{

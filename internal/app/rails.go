@@ -29,7 +29,10 @@ type rail struct {
 	network  chain.Network
 	node     *chain.Node
 	engine   *facilitator.Engine
+	settler  delivery.Settler // of callers' payments
+	sender   refund.Sender    // of refunds
 	treasury chain.Key
+	retired  []chain.Key // treasuries before this one, which still give back what they received
 	gas      common.Address
 }
 
@@ -37,13 +40,13 @@ type rails []rail
 
 // openRails connects to every configured network and refuses to start on a lie: a node of another chain, a token with another domain.
 func (a *App) openRails(ctx, background context.Context, c config.Config) (rails, error) {
-	treasury, gas, err := keys(c)
+	k, err := keysOf(c)
 	if err != nil {
 		return nil, err
 	}
 	var open rails
 	for _, n := range c.Networks {
-		r := rail{network: networkOf(n), treasury: treasury, gas: gas.Address()}
+		r := rail{network: networkOf(n), treasury: k.treasury, retired: k.retired, gas: k.gas.Address()}
 		if r.node, err = chain.Dial(ctx, r.network); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
@@ -51,14 +54,15 @@ func (a *App) openRails(ctx, background context.Context, c config.Config) (rails
 		if err := checkAssets(ctx, r); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
-		r.engine, err = facilitator.NewEngine(r.node, a.db, gas, facilitator.Options{
-			Treasuries: []common.Address{treasury.Address()},
+		r.engine, err = facilitator.NewEngine(r.node, a.db, k.gas, facilitator.Options{
+			Treasuries: r.treasuries(),
 			Report:     func(err error) { a.log.Warn().Err(err).Str("network", n.ID).Msg("settling engine") },
 		})
 		if err != nil {
 			return nil, err
 		}
 		a.running.Go(func() { r.engine.Run(background) })
+		r.settler, r.sender = a.wraps.around(r)
 		open = append(open, r)
 	}
 	return open, nil
@@ -74,17 +78,55 @@ func checkAssets(ctx context.Context, r rail) error {
 	return errors.Join(errs...)
 }
 
-// keys opens the treasury's key, which holds callers' money, and the gas key, which holds none.
-func keys(c config.Config) (treasury, gas chain.Key, err error) {
-	treasury, treasuryErr := openKey("MARKET_TREASURY", c.Treasury)
-	gas, gasErr := openKey("MARKET_GAS", c.Gas)
-	if err := errors.Join(treasuryErr, gasErr); err != nil {
-		return chain.Key{}, chain.Key{}, err
+// treasuries returns every address of ours that callers' money is, or was, paid to.
+func (r rail) treasuries() []common.Address {
+	all := []common.Address{r.treasury.Address()}
+	for _, k := range r.retired {
+		all = append(all, k.Address())
 	}
-	if treasury.Address() == gas.Address() {
-		return chain.Key{}, chain.Key{}, errors.New("MARKET_TREASURY and MARKET_GAS are one key: the key that holds callers' money must not sign transactions")
+	return all
+}
+
+// keys are what this program signs with: the treasuries, which hold callers' money, and the gas key, which holds none.
+type keys struct {
+	treasury, gas chain.Key
+	retired       []chain.Key
+}
+
+func keysOf(c config.Config) (k keys, err error) {
+	var treasuryErr, gasErr, retiredErr error
+	k.treasury, treasuryErr = openKey("MARKET_TREASURY", c.Treasury)
+	k.gas, gasErr = openKey("MARKET_GAS", c.Gas)
+	k.retired, retiredErr = openRetired(c.Retired)
+	if err := errors.Join(treasuryErr, gasErr, retiredErr); err != nil {
+		return keys{}, err
 	}
-	return treasury, gas, nil
+	for _, t := range append([]chain.Key{k.treasury}, k.retired...) {
+		if t.Address() == k.gas.Address() {
+			return keys{}, errors.New("MARKET_GAS is the key of a treasury: a key that holds callers' money must not sign transactions")
+		}
+	}
+	return k, nil
+}
+
+func openRetired(r config.RetiredKeys) ([]chain.Key, error) {
+	const name = "MARKET_TREASURY_RETIRED"
+	var (
+		open []chain.Key
+		errs []error
+	)
+	for _, file := range r.Keystores {
+		key, err := openKey(name, config.Key{Keystore: file.Keystore, PasswordFile: file.PasswordFile})
+		open, errs = append(open, key), append(errs, err)
+	}
+	for _, bare := range r.Bare() {
+		key, err := chain.ParseKey(bare)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		open, errs = append(open, key), append(errs, err)
+	}
+	return open, errors.Join(errs...)
 }
 
 func openKey(name string, k config.Key) (chain.Key, error) {
@@ -127,8 +169,8 @@ func (rs rails) networks() []chain.Network {
 func (rs rails) delivery() []delivery.Rail {
 	var out []delivery.Rail
 	for _, r := range rs {
-		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.engine, Treasury: r.treasury.Address(),
-			Gas: r.gas})
+		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Treasury: r.treasury.Address(),
+			Ours: append(r.treasuries(), r.gas)})
 	}
 	return out
 }
@@ -137,7 +179,8 @@ func (rs rails) delivery() []delivery.Rail {
 func (rs rails) refund() map[string]refund.Rail {
 	out := map[string]refund.Rail{}
 	for _, r := range rs {
-		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: r.engine, Treasury: r.treasury}
+		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: r.sender,
+			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...)}
 	}
 	return out
 }

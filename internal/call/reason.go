@@ -58,6 +58,7 @@ const (
 	SettlementPending Reason = "settlement_pending"
 	// NeedsReview is a payment whose transfer is older than the restore of a backup: a person decides what becomes of it.
 	NeedsReview      Reason = "needs_review"
+	ProofRequired    Reason = "proof_required" // of who asks for an answer that is kept, or to go on with a call
 	AnswerExpired    Reason = "answer_expired"
 	TrialExhausted   Reason = "trial_exhausted"
 	NotFound         Reason = "not_found"
@@ -128,6 +129,7 @@ var answers = []struct {
 	{InProgress, Caller},
 	{SettlementPending, Rail},
 	{NeedsReview, Platform},
+	{ProofRequired, Caller},
 	{AnswerExpired, Caller},
 	{TrialExhausted, Caller},
 	{NotFound, Caller},

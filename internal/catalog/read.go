@@ -31,6 +31,10 @@ const findSQL = columnsSQL + `
 // Find returns a service in whatever state, with the endpoints on its shelf and their current prices; a refusal with NotFound where
 // there is none of that name.
 func (Store) Find(ctx context.Context, db postgres.DB, slug string) (Service, error) {
+	// Not every string that a stranger sends is a text to the database.
+	if !slugForm.MatchString(slug) {
+		return Service{}, refusal.New(call.NotFound, "no such service")
+	}
 	// No older price: the quote validity is the request path's business.
 	rows, err := db.Query(ctx, findSQL, time.Duration(0), slug)
 	if err != nil {

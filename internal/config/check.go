@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -58,6 +59,25 @@ func (p *problems) checkDatabase(d *Database) {
 func (p *problems) checkKeys(c *Config) {
 	p.checkKey("MARKET_TREASURY_", c.Treasury, c.Dev)
 	p.checkKey("MARKET_GAS_", c.Gas, c.Dev)
+	const keystores, keys = "MARKET_TREASURY_RETIRED_KEYSTORES", "MARKET_TREASURY_RETIRED_KEYS"
+	for _, k := range c.Retired.Keystores {
+		p.checkFile(keystores, k.Keystore)
+		p.checkFile(keystores, k.PasswordFile)
+	}
+	for _, key := range c.Retired.Bare() {
+		if !c.Dev {
+			p.say(keys, "bare keys are for development only; use %s", keystores)
+		}
+		p.check(keys, rawKeyForm.MatchString(key))
+	}
+}
+
+// Bare returns the bare keys.
+func (k RetiredKeys) Bare() []string {
+	if k.Keys.Reveal() == "" {
+		return nil
+	}
+	return strings.Split(k.Keys.Reveal(), ",")
 }
 
 var rawKeyForm = regexp.MustCompile(`^(0x)?[0-9a-fA-F]{64}$`)
@@ -88,17 +108,22 @@ func (p *problems) checkFile(name, path string) {
 
 func (p *problems) checkRanges(c *Config) {
 	durations := map[string]struct{ got, least, most time.Duration }{
-		"MARKET_QUOTE_VALIDITY": {c.QuoteValidity, 0, 24 * time.Hour},
-		"MARKET_STRIKE_WINDOW":  {c.StrikeWindow, time.Second, 8760 * time.Hour},
-		"MARKET_GRACE":          {c.Grace, 0, time.Hour},
-		"MARKET_COOLDOWN":       {c.Cooldown, time.Millisecond, 24 * time.Hour},
-		"MARKET_PROBE_TTL":      {c.ProbeTTL, time.Millisecond, 10 * time.Minute},
+		"MARKET_QUOTE_VALIDITY":   {c.QuoteValidity, 0, 24 * time.Hour},
+		"MARKET_STRIKE_WINDOW":    {c.StrikeWindow, time.Second, 8760 * time.Hour},
+		"MARKET_GRACE":            {c.Grace, 0, time.Hour},
+		"MARKET_ANSWER_RETENTION": {c.Retention, time.Minute, 720 * time.Hour},
+		"MARKET_COOLDOWN":         {c.Cooldown, time.Millisecond, 24 * time.Hour},
+		"MARKET_PROBE_TTL":        {c.ProbeTTL, time.Millisecond, 10 * time.Minute},
 	}
 	for name, d := range durations {
 		p.check(name, d.least <= d.got && d.got <= d.most)
 	}
 	p.check("MARKET_STRIKE_LIMIT", 1 <= c.StrikeLimit && c.StrikeLimit <= 100)
 	p.check("MARKET_FEE_BPS", 0 <= c.FeeBPS && c.FeeBPS <= 10_000)
+	if c.SecretsKeyFile != "" || !c.Dev {
+		p.checkFile("MARKET_SECRETS_KEY_FILE", c.SecretsKeyFile)
+	}
+	p.check("MARKET_RESTORED_AT", !c.RestoredAt.After(time.Now()))
 	token := c.AdminToken.Reveal()
 	p.check("MARKET_ADMIN_TOKEN", token == "" || c.Dev || len(token) >= tokenCharsMin)
 }

@@ -18,11 +18,16 @@ type Config struct {
 	NetworksFile     string `env:"MARKET_NETWORKS" expect:"path of a networks file" meaning:"JSON file of networks and assets"`
 	FacilitatorsFile string `env:"MARKET_FACILITATORS" expect:"path of a facilitators file" shown:"one local facilitator for all networks" meaning:"JSON file of facilitators, in order"`
 
-	Treasury Key `envPrefix:"MARKET_TREASURY_" meaning:"treasury, which receives payments and signs refunds"`
-	Gas      Key `envPrefix:"MARKET_GAS_" meaning:"gas account, which sends our transactions"`
+	Treasury Key         `envPrefix:"MARKET_TREASURY_" meaning:"treasury, which receives payments and signs refunds"`
+	Retired  RetiredKeys `envPrefix:"MARKET_TREASURY_RETIRED_" meaning:"treasuries that were replaced, until none of them owes anything"`
+	Gas      Key         `envPrefix:"MARKET_GAS_" meaning:"gas account, which sends our transactions"`
 
+	SecretsKeyFile string `env:"MARKET_SECRETS_KEY_FILE" expect:"path of a file with lines of 64 hex digits, the current key first" shown:"in development a key of the process alone" meaning:"keys that encrypt stored answers"`
+
+	RestoredAt    time.Time     `env:"MARKET_RESTORED_AT" expect:"a time such as 2026-01-02T03:04:05Z, not in the future" shown:"no backup was restored" meaning:"when a backup of the database was restored: payments before it that it does not know go to review"`
 	QuoteValidity time.Duration `env:"MARKET_QUOTE_VALIDITY" envDefault:"10m" expect:"a duration from 0s to 24h" meaning:"how long an old price stays acceptable after a change"`
 	Grace         time.Duration `env:"MARKET_GRACE" envDefault:"120s" expect:"a duration from 0s to 1h" meaning:"how long a payment that was settled and not asked waits for its caller before it is refunded"`
+	Retention     time.Duration `env:"MARKET_ANSWER_RETENTION" envDefault:"24h" expect:"a duration from 1m to 720h" meaning:"how long a served answer can be fetched again"`
 	StrikeFold    bool          `env:"MARKET_STRIKE_FOLD" envDefault:"1" expect:"0 or 1" meaning:"concurrent failures of one incident are one strike"`
 	StrikeWindow  time.Duration `env:"MARKET_STRIKE_WINDOW" envDefault:"24h" expect:"a duration from 1s to 8760h" meaning:"how long an open strike counts"`
 	StrikeLimit   int           `env:"MARKET_STRIKE_LIMIT" envDefault:"3" expect:"a number from 1 to 100" meaning:"open strikes in the window that delist a service"`
@@ -49,6 +54,12 @@ type Key struct {
 	Keystore     string `env:"KEYSTORE" expect:"path of a keystore file" meaning:"encrypted key"`
 	PasswordFile string `env:"KEYSTORE_PASSWORD_FILE" expect:"path of a file" meaning:"password of the keystore"`
 	Raw          Secret `env:"KEY" expect:"64 hex digits" meaning:"bare key; development only"`
+}
+
+// RetiredKeys are signing keys that sign what is still owed, and receive nothing any more.
+type RetiredKeys struct {
+	Keystores KeyFiles `env:"KEYSTORES" expect:"keystore=password file, separated by commas" shown:"none" meaning:"encrypted keys"`
+	Keys      Secret   `env:"KEYS" expect:"64 hex digits each, separated by commas" shown:"none" meaning:"bare keys; development only"`
 }
 
 // Load reads a process's environment, as os.Environ gives it, and the files that it names.

@@ -75,6 +75,25 @@ func parsePrefix(item string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
+// KeyFiles are keystore files, each with the file of its password.
+type KeyFiles []KeyFile
+
+// A KeyFile is an encrypted key on the disk.
+type KeyFile struct{ Keystore, PasswordFile string }
+
+// UnmarshalText reads "keystore=password file" pairs, separated by commas.
+func (k *KeyFiles) UnmarshalText(text []byte) error {
+	*k = nil
+	for item := range strings.SplitSeq(string(text), ",") {
+		keystore, password, found := strings.Cut(strings.TrimSpace(item), "=")
+		if !found || keystore == "" || password == "" {
+			return errForm
+		}
+		*k = append(*k, KeyFile{keystore, password})
+	}
+	return nil
+}
+
 // A Limit is so many in a window of time.
 type Limit struct {
 	Count  int

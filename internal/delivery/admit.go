@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"market/internal/call"
 	"market/internal/catalog"
@@ -17,6 +18,8 @@ type admitted struct {
 	offer  payment.Offer // zero where it answers none of ours
 	signed chain.Signed
 	block  uint64 // the head that it was checked at
+	// identifier is the name that the caller gave the payment; empty for none.
+	identifier string
 }
 
 func (a admitted) identity() payment.Identity {
@@ -28,11 +31,11 @@ func (a admitted) identity() payment.Identity {
 func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error) {
 	header, _, err := payment.FromHeaders(r.Header)
 	if err != nil {
-		return nil, asRefusal(err)
+		return nil, noPayment(r, err)
 	}
 	payload, err := payment.Decode(header)
 	if err != nil {
-		return nil, asRefusal(err)
+		return nil, noPayment(r, err)
 	}
 	offers, no := p.acceptable(r.Target)
 	if no != nil {
@@ -40,11 +43,11 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	}
 	signed, err := payment.Identify(payload, offers...)
 	if err != nil {
-		return nil, asRefusal(err)
+		return nil, noPayment(r, err)
 	}
 	rail, _ := p.rail(payload.Accepted.Network) // Identify found an offer of ours on it
-	paid := &admitted{rail: rail, signed: signed}
-	if signed.From == rail.Treasury || signed.From == rail.Gas {
+	paid := &admitted{rail: rail, signed: signed, identifier: payload.Identifier}
+	if slices.Contains(rail.Ours, signed.From) {
 		return paid, refusal.New(call.PaymentInvalid, "the payer is a wallet of this market").WithCause(payment.CodePayload)
 	}
 	if no := r.Target.Listed(); no != nil {
@@ -79,6 +82,14 @@ func (p *Path) acceptable(t catalog.Target) ([]payment.Offer, *refusal.Error) {
 		return nil, refusal.New(call.NotFound, "this endpoint has no price")
 	}
 	return offers, nil
+}
+
+// noPayment refuses a request that shows no payment which holds. What is not for sale is said to be that, and its terms are not offered.
+func noPayment(r Request, err error) *refusal.Error {
+	if no := r.Target.Listed(); no != nil {
+		return no
+	}
+	return asRefusal(err)
 }
 
 // asRefusal keeps a refusal and turns anything else into a bare internal error.

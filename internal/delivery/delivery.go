@@ -35,8 +35,9 @@ type Delivery struct {
 	// Refund is what the caller gets back; nil where the caller pays, or never paid.
 	Refund *refund.Owed
 
-	owner uuid.UUID     // who walks the call; zero: nobody, and its lease has run out
-	grace time.Duration // beyond the lease, for a call that nobody walks
+	sealed []byte        // the served answer, encrypted; nil where none is kept
+	owner  uuid.UUID     // who walks the call; zero: nobody, and its lease has run out
+	grace  time.Duration // beyond the lease, for a call that nobody walks
 }
 
 // newDelivery starts the delivery of a call; the outcome comes with end.

@@ -103,6 +103,32 @@ func TestRecorder_Record_ConcurrentFailuresOfOneHiccupAreOneStrike(t *testing.T)
 	}
 }
 
+// A cooldown is one row a service, so writing it makes failures wait for each other by itself. Without one the lock alone does.
+func TestRecorder_Record_WithoutACooldownConcurrentFailuresStillSeeEachOther(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		s := newShelf(t)
+		alone := policy
+		alone.Fold = 0
+		recorder := s.counting(s.recorder.jobs, alone, 0)
+		all := make([]Delivery, policy.Limit)
+		for i := range all {
+			all[i] = s.asked(t).failed()
+		}
+		var wg sync.WaitGroup
+		for _, d := range all {
+			wg.Go(func() {
+				if err := recorder.Record(t.Context(), d); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		n := policy.Limit
+		s.want(t, "after as many failures as delist", world{Deliveries: n, OpenStrikes: n, Evidence: n, Refunds: n, Jobs: n, Service: catalog.Delisted})
+	}
+}
+
 func TestRecorder_Record_SuccessesAndFailuresAtOnceAreAllRecorded(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -149,7 +175,7 @@ func (j *slowJobs) InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, 
 func TestRecorder_Persist_TriesAgainUntilTheOutcomeStands(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	slow := NewRecorder(s.db, &slowJobs{s.recorder.jobs, 1}, policy, rest)
+	slow := NewRecorder(s.db, &slowJobs{s.recorder.jobs, 1}, policy, rest, time.Hour)
 	if err := slow.persist(t.Context(), s.asked(t).failed()); err != nil {
 		t.Errorf("after one trouble: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"market/internal/answer"
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/crash"
@@ -54,8 +55,11 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted)
 	claimed, ours, err := p.payments.Claim(own, p.DB, payment.Claim{
 		ID: id, Network: paid.rail.Network.ID, Signed: paid.signed, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
 		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
-		Source: r.Source, Origin: r.Origin, Owner: p.owner, Lease: settleLease, Block: paid.block,
+		Source: r.Source, Origin: r.Origin, Identifier: paid.identifier, Owner: p.owner, Lease: settleLease, Block: paid.block,
 	})
+	if errors.Is(err, payment.ErrIdentifierTaken) {
+		return held{}, p.identified(ctx, paid)
+	}
 	if err != nil {
 		return held{}, p.broken(err)
 	}
@@ -90,6 +94,12 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 		return held{}, a
 	}
 	if c.LeaseLeft <= 0 && !c.Late && mayGoOn(c.State, no) {
+		// Whoever goes on with the call gets its answer.
+		if no := p.prove(ctx, r, paid, answer.Facts{Payer: paid.signed.From, Identifier: c.Identifier, Source: c.Source, Age: c.Age}); no != nil {
+			a := p.standingOf(ctx, r, paid, c)
+			a.Reason, a.Detail, a.Err = no.Reason, no.Detail, no.Cause
+			return held{}, &a
+		}
 		h, ours, err := p.takeOver(ctx, paid, c)
 		if err != nil {
 			return held{}, p.broken(err)
@@ -102,7 +112,7 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 			return held{}, p.broken(err)
 		}
 	}
-	a := p.standingOf(ctx, c)
+	a := p.standingOf(ctx, r, paid, c)
 	return held{}, &a
 }
 
@@ -134,6 +144,22 @@ func (p *Path) takeOver(ctx context.Context, paid *admitted, c payment.Call) (he
 		h.proof = &o.Proof
 	}
 	return h, true, nil
+}
+
+// identified answers a payment whose identifier names another call of its payer: the second of two authorizations for one request is not
+// claimed, and so not charged.
+func (p *Path) identified(ctx context.Context, paid *admitted) *Answer {
+	id, err := p.payments.FindIdentified(ctx, p.DB, paid.signed.From, paid.identifier)
+	if err != nil {
+		return p.broken(err)
+	}
+	record, err := Lookup(ctx, p.DB, id)
+	if err != nil {
+		return p.broken(err)
+	}
+	a := p.told(refusal.New(call.PaymentReused, "this payment-identifier names a call that is %s already; this payment was not used", record.State))
+	a.Call = id
+	return a
 }
 
 // told is the answer to a refusal that ends no call.

@@ -51,7 +51,7 @@ func (p *Path) challenged(ctx context.Context, r Request, no *refusal.Error, a A
 }
 
 // standingOf answers the same request with the same payment.
-func (p *Path) standingOf(ctx context.Context, c payment.Call) Answer {
+func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c payment.Call) Answer {
 	record, err := Lookup(ctx, p.DB, c.ID)
 	if err != nil {
 		return refused(refusal.New(call.Internal, "").WithCause(err), p.Now())
@@ -88,8 +88,7 @@ func (p *Path) standingOf(ctx context.Context, c payment.Call) Answer {
 			"the token refused this payment"
 		return a
 	case call.StateServed:
-		a.Reason, a.Detail = call.AnswerExpired, "the call was served; its answer went out once and is not kept"
-		return a
+		return p.redeem(ctx, r, paid, a)
 	case call.StateRefused, call.StateFailed, call.StateCooldownRefused:
 		return a
 	}

@@ -9,11 +9,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"market/internal/answer"
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/cooldown"
 	"market/internal/payment"
 	"market/internal/readiness"
+	"market/internal/siwx"
 	"market/internal/upstream"
 )
 
@@ -47,8 +49,8 @@ type Rail struct {
 	Node     Node
 	Chain    Chain
 	Settler  Settler
-	Treasury common.Address // receives the payments, and gives them back
-	Gas      common.Address // pays for the transactions
+	Treasury common.Address   // receives the payments, and gives them back
+	Ours     []common.Address // every wallet of this market on it: none of them is a caller
 }
 
 // Config is what a Path is built from.
@@ -66,6 +68,8 @@ type Config struct {
 	PublicURL string // without a trailing slash
 	FeeBPS    int    // basis points of the price, pinned at the claim
 	Refunds   RefundPolicy
+	Answers   answer.Store
+	SignIn    siwx.Expect   // who we are to a caller that signs in
 	Grace     time.Duration // in which a retry of a payment that was settled and not asked is still served
 	// RestoredAt is when a backup was restored; zero: none was. Transfers that are older and have no claim go to review.
 	RestoredAt time.Time

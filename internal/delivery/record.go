@@ -16,6 +16,7 @@ import (
 func (p *Path) record(ctx context.Context, h held, d Delivery, s settlement, result *upstream.Result) Answer {
 	own, cancel := detached(ctx, writeTime)
 	defer cancel()
+	d.sealed = p.seal(d, result)
 	settled := chain.Settlement{Status: chain.StatusSettled, Proof: s.proof, Transaction: s.proof.Transaction}
 	if err := p.Recorder.persist(own, d); err != nil {
 		return *p.pending(h, settled, err)

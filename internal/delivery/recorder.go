@@ -37,11 +37,13 @@ type Recorder struct {
 	cooldown cooldown.Store
 	refunds  refund.Store
 	rest     time.Duration // a cooldown, where the service names none
+	// retention is how long a served answer can be fetched again.
+	retention time.Duration
 }
 
-// NewRecorder returns a recorder that counts by a policy and lets services rest for so long.
-func NewRecorder(db *pgxpool.Pool, jobs Jobs, policy strikes.Policy, rest time.Duration) *Recorder {
-	return &Recorder{db: db, jobs: jobs, strikes: strikes.NewStore(policy), rest: rest}
+// NewRecorder returns a recorder that counts by a policy, lets services rest for so long, and keeps served answers for so long.
+func NewRecorder(db *pgxpool.Pool, jobs Jobs, policy strikes.Policy, rest, retention time.Duration) *Recorder {
+	return &Recorder{db: db, jobs: jobs, strikes: strikes.NewStore(policy), rest: rest, retention: retention}
 }
 
 // Record writes how a call ended. payment.ErrMoved: the call was not where this outcome can follow, because it was recorded already or
@@ -126,7 +128,7 @@ func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
 	return err
 }
 
-// One round trip writes the delivery, moves the call to its final state and clears strikes. It locks no service and touches open strikes
+// One round trip writes the delivery, moves the call to its final state, keeps the answer and clears strikes. It locks no service and touches open strikes
 // only. A paid call is moved from the one state that its outcome follows, by its owner or, once its lease has run out, by whoever sweeps: a
 // second recorder writes nothing. A trial has no call row.
 // A success clears the strikes whose last evidence was recorded before the success was asked.
@@ -135,13 +137,16 @@ WITH moved AS (
 	UPDATE calls SET state = $3, state_since = market_now()
 	 WHERE id = $2 AND NOT $4 AND state = $5
 	   AND (owner = $21 OR ($21::uuid IS NULL AND lease_until + $22::interval <= market_now()))
-	RETURNING id
+	RETURNING id, payment_identifier
 ), delivered AS (
 	INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at,
 		upstream_status, latency_us, method, path, source, payer, detail)
 	SELECT $1, $2, $4, $6, $7, $8, $9, $10, $11, $12::timestamptz IS NOT NULL, $12, $13, $14, $15, $16, $17, $18, $19
 	 WHERE $4 OR EXISTS (SELECT 1 FROM moved)
 	RETURNING id
+), kept AS (
+	INSERT INTO answers (call_id, status, sealed, identifier, source, expires_at)
+	SELECT id, $13, $23, payment_identifier, $17::inet, market_now() + $24::interval FROM moved WHERE $23::bytea IS NOT NULL
 ), cleared AS (
 	UPDATE strikes SET state = 'cleared', cleared_at = market_now(), cleared_by = $1
 	 WHERE $20 AND service_id = $6 AND state = 'open' AND last_evidence_at < $12 AND EXISTS (SELECT 1 FROM delivered)
@@ -168,7 +173,7 @@ func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery, clears
 	var written int
 	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, d.follows(),
 		d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin, askedAt, status, d.Latency.Microseconds(),
-		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace).Scan(&written)
+		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, r.retention).Scan(&written)
 	if err != nil {
 		return fmt.Errorf("write delivery of call %s: %w", d.Call, err)
 	}

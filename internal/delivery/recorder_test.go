@@ -150,7 +150,7 @@ func TestRecorder_Record_WhereOnePartCannotBeWrittenNothingIs(t *testing.T) {
 	before := s.world(t)
 
 	errQueue := errors.New("queue is full")
-	broken := NewRecorder(s.db, noJobs{errQueue}, policy, rest)
+	broken := NewRecorder(s.db, noJobs{errQueue}, policy, rest, time.Hour)
 	if err := broken.Record(t.Context(), third); !errors.Is(err, errQueue) {
 		t.Fatalf("record says %v, want %v", err, errQueue)
 	}

@@ -42,10 +42,11 @@ func (r *Recorder) Refuse(ctx context.Context, d Delivery) (kept bool, err error
 	return kept, nil
 }
 
-// worthRow says whether a refusal tells something about the input or the service, rather than about a payment header.
+// worthRow says whether a refusal tells something about the input or the service, rather than about a payment header. In a cooldown and
+// after a withdrawal only trials come here: a paid call has a settled payment by then, and a delivery whatever happens.
 func worthRow(r call.Reason) bool {
 	switch r {
-	case call.InputEmpty, call.InputInvalid, call.InputTooLarge, call.NotLive:
+	case call.InputEmpty, call.InputInvalid, call.InputTooLarge, call.NotLive, call.InCooldown, call.Withdrawn:
 		return true
 	}
 	return false

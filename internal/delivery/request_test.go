@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -164,17 +165,33 @@ func TestResting_DelistingGoesBeforeACooldown(t *testing.T) {
 	}
 }
 
-func TestBefore_EveryOutcomeFollowsSomeStateAndNoFinalOne(t *testing.T) {
+func TestFollows_EveryEndOfACallIsAMoveOfTheTable(t *testing.T) {
 	t.Parallel()
-	for _, o := range call.Outcomes() {
-		from := before(o)
-		if len(from) == 0 {
-			t.Errorf("nothing can end %s", o)
+	asked := Delivery{AskedAt: time.Now()}
+	for _, row := range call.Rows() {
+		end := Delivery{}
+		switch {
+		case row.Reason == call.OK, row.Reason == call.RejectedByService, row.Outcome == call.Failed && row.Party == call.Service:
+			end = asked
+		case row.Outcome == call.Refused && row.Reason != call.SettleRejected && row.Reason != call.SettleFailed:
+			continue // refused before it was claimed, or released
 		}
-		for _, state := range from {
-			if call.State(state).Final() || !call.CanMove(call.State(state), call.FinalState(o)) {
-				t.Errorf("%s follows %s, which the moves do not allow", o, state)
-			}
+		end = end.end(row.Reason, "")
+		if from := end.follows(); from.Final() || !call.CanMove(from, call.FinalState(row.Outcome)) {
+			t.Errorf("%s %s follows %s, which the moves do not allow", row.Outcome, row.Reason, from)
+		}
+	}
+	for name, tt := range map[string]struct {
+		end  Delivery
+		want call.State
+	}{
+		"interrupted while the service was asked": {asked.end(call.Interrupted, ""), call.Asked},
+		"interrupted before it was asked":         {Delivery{}.end(call.Interrupted, ""), call.Settled},
+		"lapsed":                                  {Delivery{}.end(call.SettleFailed, ""), call.Expired},
+		"refused by the token, and lapsed":        {Delivery{}.end(call.SettleRejected, ""), call.Rejected},
+	} {
+		if got := tt.end.follows(); got != tt.want {
+			t.Errorf("%s: it follows %s, want %s", name, got, tt.want)
 		}
 	}
 }

@@ -67,8 +67,13 @@ func newShelf(t *testing.T) shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.recorder = NewRecorder(s.db, jobs, policy, rest)
+	s.recorder = NewRecorder(s.db, jobs, policy, rest, time.Hour)
 	return s
+}
+
+// counting returns a recorder with other settings than the shelf's own.
+func (s shelf) counting(jobs Jobs, p strikes.Policy, rest time.Duration) *Recorder {
+	return NewRecorder(s.db, jobs, p, rest, 24*time.Hour)
 }
 
 // claim takes a payment that nobody has made before.

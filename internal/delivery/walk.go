@@ -88,11 +88,14 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 	if no != nil {
 		return refused(no, p.Now())
 	}
-	d := newDelivery(id, r)
 	if no := resting(standing); no != nil {
-		return p.recordTrial(ctx, d.end(no.Reason, no.Detail), standing, nil)
+		if standing.cooling {
+			no = no.WithUntil(p.Now().Add(standing.rest))
+		}
+		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
+	d := newDelivery(id, r)
 	d.AskedAt = standing.askedAt
 	result := p.ask(ctx, id, r)
 	return p.recordTrial(ctx, d.answered(result, r), standing, &result)

@@ -12,27 +12,27 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-var errReorg = errors.New("the chain is not that deep")
+var errReorg = errors.New("the chain has no such block, or it is the first")
 
-// Reorg takes the newest blocks back, so many, and returns when the chain is longer again than it was. What the old blocks held is in none
-// of the new ones unless somebody sends it again: it is gone from the pool too, with whatever else waited there. Time goes on rising, so
-// the new blocks come within the pace. An owner's transaction among those that are dropped stays undone.
-func (c *Chain) Reorg(ctx context.Context, depth uint64) error { return c.reorg(ctx, depth, nil) }
+// Reorg takes a block back with all that follow it, and returns when the chain is longer again than it was. What they held is in none of
+// the new ones unless somebody sends it again: it is gone from the pool too, with whatever else waited there. Time goes on rising, so the
+// new blocks come within the pace. An owner's transaction among those that are dropped stays undone.
+func (c *Chain) Reorg(ctx context.Context, from uint64) error { return c.reorg(ctx, from, nil) }
 
 // ReorgAgainst is a Reorg in which the new blocks begin with the token blocking an account: what comes again of its payments is undone.
-func (c *Chain) ReorgAgainst(ctx context.Context, depth uint64, account common.Address) error {
+func (c *Chain) ReorgAgainst(ctx context.Context, from uint64, account common.Address) error {
 	data, err := c.token.Pack("blocklist(address,bool)", account, true)
 	if err != nil {
 		return err
 	}
-	return c.reorg(ctx, depth, data)
+	return c.reorg(ctx, from, data)
 }
 
-func (c *Chain) reorg(ctx context.Context, depth uint64, first []byte) error {
+func (c *Chain) reorg(ctx context.Context, from uint64, first []byte) error {
 	// The owner may send nothing meanwhile: which nonce comes next is read from what remains of the chain.
 	c.ownerMu.Lock()
 	defer c.ownerMu.Unlock()
-	height, err := c.miner.drop(depth, func() error {
+	height, err := c.miner.drop(from, func() error {
 		owner := crypto.PubkeyToAddress(c.owner.PublicKey)
 		next, err := c.client.NonceAt(ctx, owner, nil)
 		if err != nil {
@@ -45,7 +45,7 @@ func (c *Chain) reorg(ctx context.Context, depth uint64, first []byte) error {
 		return c.sendFirst(ctx, first)
 	})
 	if err != nil {
-		return fmt.Errorf("take back %d blocks: %w", depth, err)
+		return fmt.Errorf("take back block %d: %w", from, err)
 	}
 	err = c.miner.await(ctx, func() (bool, error) { return c.miner.height() >= height, nil })
 	if err != nil {
@@ -71,16 +71,16 @@ func (c *Chain) sendFirst(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// drop makes the block below the newest depth ones the head, and empties the pool. then runs before a block can be sealed. It returns the
+// drop makes the block below one the head, and empties the pool. then runs before a block can be sealed. It returns the
 // height by which the chain is longer than it was.
-func (m *miner) drop(depth uint64, then func() error) (height uint64, err error) {
+func (m *miner) drop(from uint64, then func() error) (height uint64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.height()
-	if depth == 0 || depth >= old {
+	if from == 0 || from > old {
 		return 0, errReorg
 	}
-	parent := m.eth.BlockChain().GetBlockByNumber(old - depth)
+	parent := m.eth.BlockChain().GetBlockByNumber(from - 1)
 	if parent == nil {
 		return 0, errReorg
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"market/internal/call"
 	"market/internal/chain"
@@ -42,6 +43,7 @@ type Claim struct {
 	Path          string // escaped, without the query, which may hold what is not ours to keep
 	Source        netip.Addr
 	Origin        call.Origin
+	Identifier    string        // the caller's own name for the payment; empty for none
 	Owner         uuid.UUID     // the process that walks the call
 	Lease         time.Duration // for which nobody else touches it
 	Block         uint64        // the head that the payment was admitted at
@@ -59,6 +61,9 @@ type Call struct {
 	Fingerprint Fingerprint
 	LeaseLeft   time.Duration // zero or less: it has run out
 	Late        bool          // refused before its money was found
+	Identifier  string        // that the payment was sent with; empty for none
+	Source      netip.Addr    // that it was sent from
+	Age         time.Duration // since it was claimed
 	Signed      chain.Signed  // the authorization that was claimed, without its signature
 }
 
@@ -75,6 +80,9 @@ var ErrUnclaimed = errors.New("payment not claimed")
 // ErrMoved is that a call was not in the state that a write expected: somebody else moved it.
 var ErrMoved = errors.New("call moved meanwhile")
 
+// ErrIdentifierTaken is that the payer gave another payment the same name.
+var ErrIdentifierTaken = errors.New("payment-identifier names another payment")
+
 // Store keeps claims and the states of their calls. Every method takes the caller's db.
 type Store struct{}
 
@@ -83,13 +91,14 @@ type Store struct{}
 // authorization that comes now: a payer may sign two with one nonce, and the price may have changed between them.
 const claimSQL = `
 INSERT INTO calls (id, network, asset, payer, nonce, amount, treasury, valid_after, valid_before, signature, service_id, endpoint_id,
-	price_revision, fee_bps, fingerprint, method, path, source, origin, state, owner, lease_until, claimed_block)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'settling', $20, market_now() + $21::interval, $22)
+	price_revision, fee_bps, fingerprint, method, path, source, origin, state, owner, lease_until, claimed_block, payment_identifier)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'settling', $20, market_now() + $21::interval, $22, nullif($23, ''))
 ON CONFLICT ON CONSTRAINT calls_payment_unique DO UPDATE
    SET state = 'settling', state_since = market_now(), owner = excluded.owner, lease_until = excluded.lease_until,
        amount = excluded.amount, treasury = excluded.treasury, valid_after = excluded.valid_after, valid_before = excluded.valid_before,
        signature = excluded.signature, price_revision = excluded.price_revision, fee_bps = excluded.fee_bps,
-       source = excluded.source, origin = excluded.origin, claimed_block = excluded.claimed_block, why = '', look_at = market_now(), looks = 0
+       source = excluded.source, origin = excluded.origin, claimed_block = excluded.claimed_block,
+       payment_identifier = excluded.payment_identifier, why = '', look_at = market_now(), looks = 0
  WHERE calls.state = 'released' AND calls.fingerprint = excluded.fingerprint
 RETURNING id`
 
@@ -100,9 +109,12 @@ func (Store) Claim(ctx context.Context, db postgres.DB, c Claim) (id call.ID, cl
 	err = db.QueryRow(ctx, claimSQL, c.ID, c.Network, s.Asset[:], s.From[:], s.Nonce[:], s.Value, s.To[:],
 		int64(s.ValidAfter), int64(s.ValidBefore), s.Signature[:], //nolint:gosec // Verify bounds both
 		c.Service, c.Endpoint, c.PriceRevision, c.FeeBPS, c.Fingerprint[:], c.Method, c.Path, c.Source, c.Origin, c.Owner, c.Lease,
-		int64(c.Block)).Scan(&id) //nolint:gosec // range-checked by chain
+		int64(c.Block), c.Identifier).Scan(&id) //nolint:gosec // range-checked by chain
 	if errors.Is(err, pgx.ErrNoRows) {
 		return call.ID{}, false, nil
+	}
+	if broken, ok := errors.AsType[*pgconn.PgError](err); ok && broken.ConstraintName == "calls_identifier_unique" {
+		return call.ID{}, false, ErrIdentifierTaken
 	}
 	if err != nil {
 		return call.ID{}, false, fmt.Errorf("claim payment for call %s: %w", c.ID, err)
@@ -111,7 +123,8 @@ func (Store) Claim(ctx context.Context, db postgres.DB, c Claim) (id call.ID, cl
 }
 
 const findCallSQL = `
-SELECT id, state, fingerprint, lease_until - market_now(), late, treasury, amount, valid_after, valid_before
+SELECT id, state, fingerprint, lease_until - market_now(), late, treasury, amount, valid_after, valid_before,
+       coalesce(payment_identifier, ''), source, market_now() - created_at
   FROM calls WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4`
 
 // Find returns the call that a payment belongs to, or ErrUnclaimed.
@@ -123,7 +136,8 @@ func (Store) Find(ctx context.Context, db postgres.DB, i Identity) (Call, error)
 		amount                money.Amount
 	)
 	err := db.QueryRow(ctx, findCallSQL, i.Network, i.Asset[:], i.Payer[:], i.Nonce[:]).
-		Scan(&c.ID, &c.State, &fingerprint, &c.LeaseLeft, &c.Late, &treasury, &amount, &after, &before)
+		Scan(&c.ID, &c.State, &fingerprint, &c.LeaseLeft, &c.Late, &treasury, &amount, &after, &before,
+			&c.Identifier, &c.Source, &c.Age)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Call{}, ErrUnclaimed
 	}
@@ -134,6 +148,21 @@ func (Store) Find(ctx context.Context, db postgres.DB, i Identity) (Call, error)
 	c.Signed = chain.Signed{Asset: i.Asset, Authorization: chain.Authorization{From: i.Payer, To: common.BytesToAddress(treasury), Value: amount,
 		ValidAfter: uint64(after), ValidBefore: uint64(before), Nonce: i.Nonce}} //nolint:gosec // written from values that fit
 	return c, nil
+}
+
+const findIdentifiedSQL = `SELECT id FROM calls WHERE payer = $1 AND payment_identifier = $2 AND state <> 'released'`
+
+// FindIdentified returns the call of the payment that a payer gave a name.
+func (Store) FindIdentified(ctx context.Context, db postgres.DB, payer common.Address, identifier string) (call.ID, error) {
+	var id call.ID
+	err := db.QueryRow(ctx, findIdentifiedSQL, payer[:], identifier).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return call.ID{}, ErrUnclaimed
+	}
+	if err != nil {
+		return call.ID{}, fmt.Errorf("find call of payment %s: %w", identifier, err)
+	}
+	return id, nil
 }
 
 // The state that is expected stands in the statement, so of two writers one wins. The lease is let go: a retry, or the sweeper, goes on. A

@@ -78,7 +78,7 @@ func TestWorker_OnARealChainThePayerHasItsMoneyBackOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	w := NewWorker(s.db, map[string]Rail{real.ID: {Network: real, Node: node, Sender: engine, Treasury: ours}})
+	w := NewWorker(s.db, map[string]Rail{real.ID: {Network: real, Node: node, Sender: engine, Treasuries: Treasuries(ours)}})
 	const stepsMax = 10
 	for range stepsMax {
 		mustRun(t, w, o)

@@ -125,7 +125,7 @@ func sameSigned(a, b chain.Signed) bool {
 
 func (f *fakeChain) worker(t *testing.T, s shelf) *Worker {
 	t.Helper()
-	return NewWorker(s.db, map[string]Rail{network.ID: {Network: network, Node: f, Sender: f, Treasury: treasury(t)}})
+	return NewWorker(s.db, map[string]Rail{network.ID: {Network: network, Node: f, Sender: f, Treasuries: Treasuries(treasury(t))}})
 }
 
 // run works on one refund once.

@@ -1,7 +1,9 @@
 package refund
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -20,15 +22,11 @@ func TestStore_Owe_OneCallOwesOneRefund(t *testing.T) {
 		t.Errorf("before anything is owed: %v, want %v", err, ErrNone)
 	}
 	first := Derive(p)
-	var wg sync.WaitGroup
-	for range 10 {
-		wg.Go(func() {
-			if err := (Store{}).Owe(t.Context(), s.db, first); err != nil {
-				t.Error(err)
-			}
-		})
+	for range 2 {
+		if err := (Store{}).Owe(t.Context(), s.db, first); err != nil {
+			t.Fatal(err)
+		}
 	}
-	wg.Wait()
 	more := first
 	more.Payment.Amount = money.FromUnits(1_000_000)
 	if err := (Store{}).Owe(t.Context(), s.db, more); err != nil {
@@ -130,6 +128,36 @@ func TestStore_TakeDue_HandsEachOutOnceAndNoMoreThanAsked(t *testing.T) {
 		if times != 1 || !owed[id] {
 			t.Errorf("%s, owed %v, was handed out %d times", id, owed[id], times)
 		}
+	}
+}
+
+func TestStore_TakeDue_DoesNotWaitForWhatAnotherIsHandingOut(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for range 5 {
+		s.owe(t)
+	}
+	pgtest.Shift(t, s.db, lease)
+	tx, err := s.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }() // does nothing after the commit
+	first, err := Store{}.TakeDue(t.Context(), tx, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	second, err := Store{}.TakeDue(ctx, s.db, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(first) != 2 || len(second) != 3 || slices.ContainsFunc(second, func(id call.ID) bool { return slices.Contains(first, id) }) {
+		t.Errorf("%v and %v were handed out, want 2 and the other 3", first, second)
 	}
 }
 

@@ -46,10 +46,19 @@ type Sender interface {
 
 // A Rail is what pays refunds on one network.
 type Rail struct {
-	Network  chain.Network
-	Node     Node
-	Sender   Sender
-	Treasury chain.Key
+	Network    chain.Network
+	Node       Node
+	Sender     Sender
+	Treasuries map[common.Address]chain.Key // today's, and those that it replaced: what a treasury received it gives back
+}
+
+// Treasuries indexes keys by their addresses.
+func Treasuries(keys ...chain.Key) map[common.Address]chain.Key {
+	out := map[common.Address]chain.Key{}
+	for _, k := range keys {
+		out[k.Address()] = k
+	}
+	return out
 }
 
 // Args names the refund that a job works on.
@@ -126,7 +135,7 @@ type verdict struct {
 
 func (w *Worker) step(ctx context.Context, r Refund) (verdict, error) {
 	rail, known := w.rails[r.Payment.Network]
-	if !known || rail.Treasury.Address() != r.Payment.Treasury {
+	if _, held := rail.Treasuries[r.Payment.Treasury]; !known || !held {
 		return verdict{state: StateParked, wait: parkedWait, why: "this program does not hold the key that received the payment"}, nil
 	}
 	payment, depth, found, err := rail.Node.Locate(ctx, r.expectPayment(), r.Payment.Transaction)
@@ -222,7 +231,8 @@ func (w *Worker) sign(ctx context.Context, rail Rail, r Refund, validBefore uint
 		return chain.Signed{}, false, fmt.Errorf("sign refund %s: asset %s is not configured any more", r.Payment.Call, r.Payment.Asset)
 	}
 	a := r.authorization(validBefore)
-	raw, err := rail.Treasury.SignAuthorization(chain.NewDomain(asset, rail.Network.ChainID), a)
+	treasury := rail.Treasuries[r.Payment.Treasury]
+	raw, err := treasury.SignAuthorization(chain.NewDomain(asset, rail.Network.ChainID), a)
 	if err != nil {
 		return chain.Signed{}, false, fmt.Errorf("sign refund %s: %w", r.Payment.Call, err)
 	}

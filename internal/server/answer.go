@@ -21,7 +21,7 @@ const (
 	headerOutcome = "Market-Outcome"
 )
 
-// outcomePending stands in Market-Outcome until the call is final.
+// outcomePending stands in Market-Outcome while a call is open. An answer that is about no call has no outcome.
 const outcomePending = "pending"
 
 // writeAnswer writes what the paid or the trial path answered.
@@ -43,9 +43,11 @@ func (s *Server) writeResult(c echo.Context, a delivery.Answer) error {
 	if a.Call != (call.ID{}) {
 		h.Set(headerCall, a.Call.String())
 	}
-	h.Set(headerOutcome, outcomePending)
-	if a.Outcome != "" {
+	switch {
+	case a.Outcome != "":
 		h.Set(headerOutcome, string(a.Outcome))
+	case a.Charged == delivery.ChargedPending:
+		h.Set(headerOutcome, outcomePending)
 	}
 	if a.Receipt != nil {
 		h.Set(payment.HeaderResponse, payment.EncodeResponse(*a.Receipt))

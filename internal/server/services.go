@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -39,22 +40,23 @@ func (s *Server) createService(c echo.Context) error {
 // listServices serves GET /api/v1/services.
 func (s *Server) listServices(c echo.Context) error {
 	limit := catalog.ListLimitDefault
-	for name, values := range c.QueryParams() {
-		switch name {
-		case "limit":
-			n, err := strconv.Atoi(values[0])
-			if err != nil {
-				n = -1 // List says what a limit is
+	query, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return refusal.New(call.InvalidParameter, "the query is malformed")
+	}
+	for name, values := range query {
+		switch {
+		case name != "limit" && name != "cursor":
+			return badParameter(name, "is no parameter of this list")
+		case len(values) > 1:
+			return badParameter(name, "must not be given twice")
+		case name == "limit":
+			if limit, err = strconv.Atoi(values[0]); err != nil {
+				limit = 0 // List says what a limit is
 			}
-			limit = n
-		case "cursor":
-		default:
-			no := refusal.New(call.InvalidParameter, "%q is no parameter of this list", name)
-			no.Fields = []refusal.Field{{Name: name, Message: "is not known here"}}
-			return no
 		}
 	}
-	services, next, err := s.store.List(c.Request().Context(), s.db, limit, c.QueryParam("cursor"))
+	services, next, err := s.store.List(c.Request().Context(), s.db, limit, query.Get("cursor"))
 	if err != nil {
 		return err
 	}
@@ -63,6 +65,12 @@ func (s *Server) listServices(c echo.Context) error {
 		views = append(views, s.serviceView(service))
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
+}
+
+func badParameter(name, message string) error {
+	no := refusal.New(call.InvalidParameter, "%q %s", name, message)
+	no.Fields = []refusal.Field{{Name: name, Message: message}}
+	return no
 }
 
 // serviceBySlug serves GET /api/v1/services/{slug}.

@@ -27,6 +27,7 @@ var statusOf = map[call.Reason]int{
 	call.InProgress:    http.StatusConflict,
 	call.Conflict:      http.StatusConflict,
 	call.NeedsReview:   http.StatusConflict,
+	call.ProofRequired: http.StatusConflict,
 	call.AnswerExpired: http.StatusGone,
 	call.NotListed:     http.StatusGone,
 	call.Withdrawn:     http.StatusGone,

@@ -119,6 +119,12 @@ func (w *World) Challenge(t testing.TB, a Asking) payment.Required {
 // another payment.
 func (w *World) Sign(t testing.TB, payer chain.Key, required payment.Required) string {
 	t.Helper()
+	return w.SignFor(t, payer, required, required.Accepts[0].MaxTimeoutSeconds)
+}
+
+// SignFor is Sign for an authorization that lives so many seconds of the chain's time.
+func (w *World) SignFor(t testing.TB, payer chain.Key, required payment.Required, seconds int64) string {
+	t.Helper()
 	head, err := w.Chain.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +135,7 @@ func (w *World) Sign(t testing.TB, payer chain.Key, required payment.Required) s
 		t.Fatal(err)
 	}
 	a := chain.Authorization{From: payer.Address(), To: accepted.PayTo, Value: accepted.Amount,
-		ValidBefore: head.Time + uint64(accepted.MaxTimeoutSeconds), Nonce: nonce} //nolint:gosec // a test's own terms
+		ValidBefore: head.Time + uint64(seconds), Nonce: nonce} //nolint:gosec // a test's own terms
 	domain := chain.NewDomain(chain.Asset{Address: accepted.Asset, EIP712Name: devnet.TokenName, EIP712Version: devnet.TokenVersion}, devnet.ChainID)
 	signature, err := payer.SignAuthorization(domain, a)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,7 +19,7 @@ func (w *World) SendBytes(t testing.TB, method, target, body string, headers ...
 	}
 	defer func() { _ = connection.Close() }()
 	lines := append([]string{method + " " + target + " HTTP/1.1"}, headers...)
-	if !strings.Contains(strings.ToLower(strings.Join(headers, "\n")), "host: ") {
+	if !slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, "Host: ") }) {
 		lines = append(lines, "Host: market.test")
 	}
 	lines = append(lines, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(body)), "Connection: close", "", body)

@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -30,8 +31,9 @@ import (
 
 const (
 	// burst is how far the chain may run ahead of the clock, in seconds, so that tests do not wait for blocks.
-	burst      = 30
-	adminToken = "a-token-of-the-tests-only"
+	burst = 30
+	// AdminToken is the admin's in every world.
+	AdminToken = "a-token-of-the-tests-only"
 	patience   = 60 * time.Second // until something that has to happen counts as not happening
 )
 
@@ -42,53 +44,90 @@ type World struct {
 	DB       *pgxpool.Pool
 	URL      string // of the door, also where a test lets callers see another one
 	Treasury common.Address
+
+	environ     []string
+	databaseURL string
+	options     []app.Option
+}
+
+// A Setup is how a marketplace differs from the usual one.
+type Setup struct {
+	Burst uint64 // how far the chain may run ahead of the clock, in seconds; 0: 30
+	// Confirmations is the depth at which a transfer is final; 0: 2.
+	Confirmations int
+	Options       []app.Option // how the program is put together, in every replica
 }
 
 // Start starts a marketplace and stops it with the test. Each of env, "NAME=value", overrides what a test usually has: development mode,
 // a probe that is never remembered, and no limit on refunded calls.
 func Start(t testing.TB, env ...string) *World {
 	t.Helper()
+	return StartWith(t, Setup{}, env...)
+}
+
+// StartWith is Start for a marketplace that is put together in another way.
+func StartWith(t testing.TB, setup Setup, env ...string) *World {
+	t.Helper()
 	databaseURL := pgtest.URL(t)
-	treasuryKey, treasury := NewKey(t)
+	treasuryKey, _ := NewKey(t)
 	gasKey, gas := NewKey(t)
 	ether := new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)
-	net, err := devnet.Start(t.Context(), devnet.Options{Burst: burst, Alloc: map[common.Address]*big.Int{gas.Address(): ether}})
+	net, err := devnet.Start(t.Context(), devnet.Options{Burst: cmp.Or(setup.Burst, burst), Alloc: map[common.Address]*big.Int{gas.Address(): ether}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = net.Close() })
-	environ := append([]string{
-		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_DATABASE_URL=" + databaseURL,
-		"MARKET_NETWORKS=" + networksFile(t, net), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
-		"MARKET_ADMIN_TOKEN=" + adminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
-	}, env...)
-	c, err := config.Load(environ)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := app.Start(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := a.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	w := &World{Chain: net, options: setup.Options, environ: append([]string{
+		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0",
+		"MARKET_NETWORKS=" + networksFile(t, net, cmp.Or(setup.Confirmations, 2)), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
+		"MARKET_ADMIN_TOKEN=" + AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
+	}, env...)}
+	w.on(t, databaseURL)
+	w.open(t)
+	return w
+}
+
+// on makes a database this world's.
+func (w *World) on(t testing.TB, databaseURL string) {
+	t.Helper()
 	db, err := postgres.Open(t.Context(), databaseURL, func(c *pgxpool.Config) { c.MaxConns = 4 })
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	return &World{App: a, Chain: net, DB: db, URL: a.DoorURL(), Treasury: treasury.Address()}
+	w.DB, w.databaseURL = db, databaseURL
 }
 
-func networksFile(t testing.TB, net *devnet.Chain) string {
+// open starts the program. The test stops it, and it may be stopped or killed before.
+func (w *World) open(t testing.TB) {
+	t.Helper()
+	c, err := config.Load(append([]string{"MARKET_DATABASE_URL=" + w.databaseURL}, w.environ...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.Start(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), w.options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.App, w.URL = a, a.DoorURL()
+	k, err := chain.ParseKey(c.Treasury.Raw.Reveal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Treasury = k.Address()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := a.Stop(ctx); err != nil && !a.Killed() {
+			t.Errorf("stop: %v", err)
+		}
+	})
+}
+
+func networksFile(t testing.TB, net *devnet.Chain, confirmations int) string {
 	t.Helper()
 	networks, err := json.Marshal(map[string]any{"networks": []any{map[string]any{
-		"id": devnet.NetworkID, "v1_name": devnet.V1Name, "rpc": []string{net.URL()}, "confirmations": 2, "serve_at_depth": 1,
+		"id": devnet.NetworkID, "v1_name": devnet.V1Name, "rpc": []string{net.URL()}, "confirmations": confirmations, "serve_at_depth": 1,
 		"floor_usd": "0.001",
 		"assets": []any{map[string]any{"address": devnet.TokenAddress().Hex(), "symbol": devnet.TokenSymbol,
 			"decimals": devnet.TokenDecimals, "eip712_name": devnet.TokenName, "eip712_version": devnet.TokenVersion}},
@@ -167,7 +206,7 @@ func (w *World) Admin(t testing.TB, method, path string, body any) (int, map[str
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+adminToken)
+	r.Header.Set("Authorization", "Bearer "+AdminToken)
 	answer := w.do(t, r)
 	return answer.Status, answer.JSON
 }

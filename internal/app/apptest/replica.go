@@ -1,0 +1,50 @@
+package apptest
+
+import (
+	"net/url"
+	"slices"
+	"testing"
+
+	"market/internal/app"
+)
+
+// Replica starts another program of the same fleet: it shares database, chain and keys, and callers see it under the same public URL. It has
+// a door of its own. env comes on top of what the first one has.
+func (w *World) Replica(t testing.TB, env ...string) *World {
+	t.Helper()
+	return w.ReplicaWith(t, nil, env...)
+}
+
+// ReplicaWith is Replica for one that is put together in another way than the first.
+func (w *World) ReplicaWith(t testing.TB, options []app.Option, env ...string) *World {
+	t.Helper()
+	r := *w
+	r.environ = slices.Concat(w.environ, []string{"MARKET_PUBLIC_URL=" + w.App.URL()}, env)
+	r.options = slices.Concat(w.options, options)
+	r.open(t)
+	return &r
+}
+
+// On starts another program on another database, as after a restore: everything else is as in Replica.
+func (w *World) On(t testing.TB, databaseURL string, env ...string) *World {
+	t.Helper()
+	r := *w
+	r.environ = slices.Concat(w.environ, []string{"MARKET_PUBLIC_URL=" + w.App.URL()}, env)
+	r.on(t, databaseURL)
+	r.open(t)
+	return &r
+}
+
+// DatabaseURL is where the books are.
+func (w *World) DatabaseURL() string { return w.databaseURL }
+
+// At is the asking at this program's own door.
+func (w *World) At(t testing.TB, a Asking) Asking {
+	t.Helper()
+	u, err := url.Parse(a.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.URL = w.URL + u.RequestURI()
+	return a
+}

@@ -1,0 +1,195 @@
+package crashtest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"market/internal/app/apptest"
+	"market/internal/crash"
+)
+
+// atOnce is how many cases run beside each other, each in a world of its own: most of the time they wait for a block or a sweep.
+const atOnce = 6
+
+func TestTable_HasARowForEveryPointAndNoOther(t *testing.T) {
+	t.Parallel()
+	rows := table()
+	for _, p := range crash.Points() {
+		if _, there := rows[p]; !there {
+			t.Errorf("nobody says what becomes of a call whose server dies at %s", p)
+		}
+		delete(rows, p)
+	}
+	for p := range rows {
+		t.Errorf("%s is no point of the program", p)
+	}
+}
+
+// A kase is one cell of the matrix.
+type kase struct {
+	point   crash.Point
+	row     row
+	retries bool
+	service string
+}
+
+func (k kase) column() string {
+	if k.retries {
+		return "retry " + k.service
+	}
+	return "gone " + k.service
+}
+
+func (k kase) want() outcome {
+	p := k.row.gone
+	if k.retries {
+		p = k.row.retry
+	}
+	if k.service == "serves" {
+		return p.serves
+	}
+	return p.fails
+}
+
+func cases() []kase {
+	var all []kase
+	rows := table()
+	for _, p := range crash.Points() {
+		for _, retries := range []bool{true, false} {
+			for _, service := range []string{"serves", "fails"} {
+				all = append(all, kase{p, rows[p], retries, service})
+			}
+		}
+	}
+	return all
+}
+
+// The server is killed at every point, with a caller that comes back and one that does not, and with a service that serves and one that
+// fails; after a restart every call ends as the table says, with the transfers and the requests that it says.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	var (
+		all    = cases()
+		queue  = make(chan int)
+		report = newReport(len(all))
+		wg     sync.WaitGroup
+	)
+	for range atOnce {
+		wg.Go(func() {
+			var w *world
+			for i := range queue {
+				k := all[i]
+				t.Run(fmt.Sprintf("%s/%s", k.point, k.column()), func(one *testing.T) {
+					defer func() { report.ended(i, !one.Failed()) }()
+					if w == nil {
+						w = newWorld(t)
+					}
+					k.run(one, w)
+				})
+				if report.broke(i) {
+					w = nil // a call that has not ended would disturb the next
+				}
+			}
+			if w != nil {
+				w.stays(t)
+			}
+		})
+	}
+	for i := range all {
+		queue <- i
+	}
+	close(queue)
+	wg.Wait()
+	fmt.Print(report.text(all))
+}
+
+// run plays one case.
+func (k kase) run(t *testing.T, w *world) {
+	s := &stage{world: w, name: fmt.Sprintf("%s-%s", k.point, strings.ReplaceAll(k.column(), " ", "-")), point: k.point,
+		after: services[k.service], want: k.want()}
+	if k.row.scene.before != nil {
+		s.start(t, "")
+		s.set(t, k.row.scene.work)
+		k.row.scene.before(t, s)
+		s.server.kill()
+		s.start(t, k.point)
+	} else {
+		s.start(t, k.point)
+		s.set(t, k.row.scene.work)
+	}
+	k.row.scene.play(t, s)
+	s.dies(t)
+	if k.row.scene.mend != nil {
+		k.row.scene.mend(t, s)
+	}
+	s.recover(t, k.retries, k.row.lateBy)
+}
+
+// set puts the call's service on the shelf and signs its payment.
+func (s *stage) set(t testing.TB, work http.HandlerFunc) {
+	t.Helper()
+	if work == nil {
+		work = s.after
+	}
+	s.list(t, work)
+	s.sign(t)
+}
+
+// recover starts the server again and lets the call come to its end.
+func (s *stage) recover(t testing.TB, retries, late bool) {
+	t.Helper()
+	s.service.Do(s.after)
+	if _, err := s.DB.Exec(t.Context(), "DELETE FROM river_leader"); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t, "")
+	defer func() { s.server.kill() }()
+	s.holdOff(t, 0)
+	s.Shift(t, leases)
+	if retries && !late {
+		s.insist(t)
+	}
+	if s.want.lapses {
+		s.lapse(t)
+	}
+	got := s.books(t)
+	want := s.want.end
+	s.until(t, fmt.Sprintf("the call ends as %s", want), func() bool {
+		got = s.books(t)
+		return got.state == want.state && got.reason == want.reason && got.refund == want.refund
+	})
+	if retries {
+		s.insist(t)
+	}
+	if got = s.look(t); got != want {
+		t.Fatalf("the call ended as %s, want %s", got, want)
+	}
+	s.ended = append(s.ended, s)
+}
+
+// insist sends the payment until the caller is told something that waiting does not change. No 402, on which a client signs another payment,
+// may ever meet a payment that has moved.
+func (s *stage) insist(t testing.TB) {
+	t.Helper()
+	apptest.Eventually(t, "the caller is told how its call ended", func() bool {
+		r := s.send(t.Context())
+		if r.status == http.StatusPaymentRequired && s.want.in > 0 {
+			t.Fatalf("a payment that has moved is answered by %+v", r)
+		}
+		s.balanced(t)
+		return !r.waits() || s.want.lapses
+	})
+}
+
+// stays looks once more at all calls of a world: nothing has been sent, paid or asked since they ended.
+func (w *world) stays(t testing.TB) {
+	t.Helper()
+	for _, s := range w.ended {
+		if got := s.look(t); got != s.want.end {
+			t.Errorf("%s: ended as %s, and later it is %s", s.name, s.want.end, got)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package crashtest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"market/internal/app/apptest"
+	"market/internal/call"
+	"market/internal/chain"
+	"market/internal/crash"
+	"market/internal/delivery"
+	"market/internal/payment"
+)
+
+// A stage is one call on its way through a crash: a service and a payer of its own in a world that it may share with calls that have ended.
+type stage struct {
+	*world
+	name    string
+	point   crash.Point
+	service *apptest.Service
+	after   http.HandlerFunc // what the service does once the server has started again
+	payer   chain.Key
+	paid    chain.Signed
+	header  string
+	server  *process
+	want    outcome
+
+	askedBefore int // how often the service was asked before the payment was sent
+}
+
+// start starts a server that dies at a point; none: it dies at nothing.
+func (s *stage) start(t testing.TB, at crash.Point) {
+	t.Helper()
+	env := s.env
+	if at != "" {
+		env = append(env[:len(env):len(env)], crash.Variable+"="+string(at))
+	}
+	began := time.Now()
+	s.server = launch(t, env)
+	t.Logf("started in %v", time.Since(began))
+	s.URL = s.server.URL
+	server := s.server
+	t.Cleanup(func() {
+		server.kill()
+		t.Logf("CPU %v %v", server.cmd.ProcessState.UserTime(), server.cmd.ProcessState.SystemTime())
+		if found := server.races(); found != "" {
+			t.Errorf("data race in the server: %s", found)
+		}
+		if t.Failed() {
+			t.Logf("the server said:\n%s", server.said())
+		}
+	})
+}
+
+// list puts a service on the shelf that does so.
+func (s *stage) list(t testing.TB, work http.HandlerFunc) {
+	t.Helper()
+	s.service = s.List(t, slug(s.name), work, map[string]any{"timeout_ms": 5000, "trial_calls_per_day": 1})
+}
+
+func slug(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, name), "-")
+}
+
+func (s *stage) asking() apptest.Asking { return apptest.Ask(s.URL + "/s/" + s.service.Slug + "/work") }
+
+// life is how long a payment is good, in seconds of the chain: short where its time has to pass.
+func (s *stage) life() int64 {
+	if s.want.lapses {
+		return 45
+	}
+	return 120
+}
+
+// sign makes the payment of the call, of a fresh wallet that holds the price.
+func (s *stage) sign(t testing.TB) {
+	t.Helper()
+	s.payer = s.Payer(t, apptest.PriceUnits)
+	terms := s.Challenge(t, s.asking())
+	terms.Accepts[0].MaxTimeoutSeconds = s.life()
+	s.header = s.Sign(t, s.payer, terms)
+	p, err := payment.Decode(s.header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.paid = chain.Signed{Asset: p.Accepted.Asset, Signature: p.Signature, Authorization: chain.Authorization{
+		From: p.From, To: p.To, Value: p.Value, ValidAfter: p.ValidAfter.Big().Uint64(), ValidBefore: p.ValidBefore.Big().Uint64(), Nonce: p.Nonce}}
+}
+
+// A reply is what the caller got: nothing where the server died under its request.
+type reply struct {
+	status int
+	code   string
+}
+
+// waits says that the caller is told to send the same payment again.
+func (r reply) waits() bool {
+	return r.status == 0 || r.code == string(call.InProgress) || r.code == string(call.SettlementPending) || r.code == string(call.Released)
+}
+
+// send sends the payment. The reply is empty where the server died under it.
+func (s *stage) send(ctx context.Context) reply {
+	a := s.asking()
+	r, err := http.NewRequestWithContext(ctx, a.Method, a.URL, strings.NewReader(a.Body))
+	if err != nil {
+		return reply{}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(payment.HeaderSignature, s.header)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return reply{}
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, _ := io.ReadAll(response.Body) // cut short where the server died after its answer
+	var problem struct{ Code string }
+	_ = json.Unmarshal(body, &problem) // a service's own answer has no code
+	return reply{response.StatusCode, problem.Code}
+}
+
+// dies waits until the server has killed itself.
+func (s *stage) dies(t testing.TB) {
+	t.Helper()
+	s.until(t, "the server dies at "+string(s.point), func() bool {
+		select {
+		case <-s.server.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if !s.server.killed() {
+		t.Fatalf("the server ended as %s and was not killed at %s", s.server.cmd.ProcessState, s.point)
+	}
+}
+
+// until waits for something, looks at the books all the while, and lets time pass for those that wait for it: the sweeper, whose looks get
+// rare, and the refund, which needs blocks upon it.
+func (s *stage) until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	apptest.Eventually(t, what, func() bool {
+		s.balanced(t)
+		if holds() {
+			return true
+		}
+		if e := s.books(t); e.refund != "" && e.refund != "confirmed" {
+			s.mine(t, 1)
+		}
+		s.Shift(t, time.Second)
+		return false
+	})
+}
+
+// balanced looks at the first promise.
+func (s *stage) balanced(t testing.TB) {
+	t.Helper()
+	figures, err := delivery.PromiseOne(t.Context(), s.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !figures.Balanced() {
+		t.Fatalf("promise one is broken: %v", figures)
+	}
+}
+
+// lapse lets the payment's time pass on the chain.
+func (s *stage) lapse(t testing.TB) {
+	t.Helper()
+	head, err := s.Chain.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := int64(s.paid.ValidBefore) - int64(head.Time); left > -2 { //nolint:gosec // seconds
+		s.mine(t, uint64(left+2)) //nolint:gosec // as above
+	}
+}
+
+// block says whether the token refuses to move the payer's money.
+func (s *stage) block(t testing.TB, blocked bool) {
+	t.Helper()
+	if err := s.Chain.SetBlocked(t.Context(), s.payer.Address(), blocked); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	lookSQL = `
+SELECT c.state, coalesce(d.reason, ''), coalesce(r.state, '')
+  FROM calls c LEFT JOIN deliveries d ON d.call_id = c.id LEFT JOIN refunds r ON r.call_id = c.id
+ WHERE c.payer = $1`
+
+	// holdOffSQL keeps the sweeper from looking at a call, and lets it.
+	holdOffSQL = `UPDATE calls SET look_at = market_now() + $2::interval WHERE payer = $1`
+)
+
+// books reads how the call stands in the database; nothing where it never got there.
+func (s *stage) books(t testing.TB) end {
+	t.Helper()
+	var e end
+	payer := s.payer.Address()
+	rows, err := s.DB.Query(t.Context(), lookSQL, payer[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&e.state, &e.reason, &e.refund); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// look reads how the call stands: in the books, on the chain and at the service.
+func (s *stage) look(t testing.TB) end {
+	t.Helper()
+	e, payer := s.books(t), s.payer.Address()
+	e.in, e.out = s.transfers(t, payer, s.Treasury), s.transfers(t, s.Treasury, payer)
+	e.asked = s.service.Asked() - s.askedBefore
+	return e
+}
+
+func (s *stage) becomes(t testing.TB, state call.State) {
+	t.Helper()
+	s.until(t, "the call is "+string(state), func() bool { return s.books(t).state == state })
+}
+
+func (s *stage) holdOff(t testing.TB, d time.Duration) {
+	t.Helper()
+	payer := s.payer.Address()
+	if _, err := s.DB.Exec(t.Context(), holdOffSQL, payer[:], d); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,36 @@
+package app
+
+import (
+	"market/internal/delivery"
+	"market/internal/facilitator"
+	"market/internal/refund"
+)
+
+// An Option changes how an App is put together. They are for tests, which put a facilitator between us and our engine that lies, loses
+// what it was told or is somebody else's; the program itself has none.
+type Option func(*App)
+
+// A Wrap puts something around the engine of a network.
+type Wrap func(network string, engine delivery.Settler) delivery.Settler
+
+type wraps struct{ settler, sender Wrap }
+
+// WithSettler settles callers' payments through another facilitator. It is not ours, so its word is checked.
+func WithSettler(w Wrap) Option { return func(a *App) { a.wraps.settler = w } }
+
+// WithSender sends refunds through another facilitator. What became of them is read from the chain anyway.
+func WithSender(w Wrap) Option { return func(a *App) { a.wraps.sender = w } }
+
+func (w wraps) around(r rail) (delivery.Settler, refund.Sender) {
+	var (
+		settler delivery.Settler = r.engine
+		sender  refund.Sender    = r.engine
+	)
+	if w.settler != nil {
+		settler = facilitator.NewChecked(w.settler(r.network.ID, r.engine), r.node)
+	}
+	if w.sender != nil {
+		sender = w.sender(r.network.ID, r.engine)
+	}
+	return settler, sender
+}
