@@ -125,11 +125,32 @@ func (w *World) Sign(t testing.TB, payer chain.Key, required payment.Required) s
 // SignFor is Sign for an authorization that lives so many seconds of the chain's time.
 func (w *World) SignFor(t testing.TB, payer chain.Key, required payment.Required, seconds int64) string {
 	t.Helper()
+	accepted := required.Accepts[0]
+	header, err := payment.EncodePayload(accepted, required.Resource, w.authorize(t, payer, accepted, seconds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header
+}
+
+// SignNamed is Sign with a payment-identifier.
+func (w *World) SignNamed(t testing.TB, payer chain.Key, required payment.Required, identifier string) string {
+	t.Helper()
+	accepted := required.Accepts[0]
+	header, err := payment.EncodeIdentified(required, accepted, w.authorize(t, payer, accepted, accepted.MaxTimeoutSeconds), identifier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header
+}
+
+// authorize signs an authorization of its own that pays an entry of a challenge and lives so long from the head on.
+func (w *World) authorize(t testing.TB, payer chain.Key, accepted payment.Accepted, seconds int64) chain.Signed {
+	t.Helper()
 	head, err := w.Chain.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted := required.Accepts[0]
 	var nonce common.Hash
 	if _, err := rand.Read(nonce[:]); err != nil {
 		t.Fatal(err)
@@ -141,11 +162,7 @@ func (w *World) SignFor(t testing.TB, payer chain.Key, required payment.Required
 	if err != nil {
 		t.Fatal(err)
 	}
-	header, err := payment.EncodePayload(accepted, required.Resource, chain.Signed{Asset: accepted.Asset, Authorization: a, Signature: signature})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return header
+	return chain.Signed{Asset: accepted.Asset, Authorization: a, Signature: signature}
 }
 
 // Pay sends a request with a payment for terms that were got before: also where the gate would name none now.

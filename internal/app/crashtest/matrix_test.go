@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"market/internal/app/apptest"
 	"market/internal/crash"
 )
 
@@ -174,7 +173,7 @@ func (s *stage) recover(t testing.TB, retries, late bool) {
 // may ever meet a payment that has moved.
 func (s *stage) insist(t testing.TB) {
 	t.Helper()
-	apptest.Eventually(t, "the caller is told how its call ended", func() bool {
+	eventually(t, "the caller is told how its call ended", func() bool {
 		r := s.send(t.Context())
 		if r.status == http.StatusPaymentRequired && s.want.in > 0 {
 			t.Fatalf("a payment that has moved is answered by %+v", r)

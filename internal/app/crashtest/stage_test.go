@@ -148,7 +148,7 @@ func (s *stage) dies(t testing.TB) {
 // rare, and the refund, which needs blocks upon it.
 func (s *stage) until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	apptest.Eventually(t, what, func() bool {
+	eventually(t, what, func() bool {
 		s.balanced(t)
 		if holds() {
 			return true
@@ -159,6 +159,22 @@ func (s *stage) until(t testing.TB, what string, holds func() bool) {
 		s.Shift(t, time.Second)
 		return false
 	})
+}
+
+// eventually waits until something holds. It looks less often than most tests do: a server under the race detector is busy as it is.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("it did not come to this: %s", what)
+		case <-tick.C:
+		}
+	}
 }
 
 // balanced looks at the first promise.

@@ -113,7 +113,7 @@ func (w *world) relay(t testing.TB, s chain.Signed) {
 		t.Fatal(err)
 	}
 	var receipt *types.Receipt
-	apptest.Eventually(t, "somebody else's transaction is mined", func() bool {
+	eventually(t, "somebody else's transaction is mined", func() bool {
 		receipt, err = w.chain.TransactionReceipt(t.Context(), tx.Hash())
 		return err == nil
 	})
