@@ -48,3 +48,7 @@ fuzz: ## each fuzz target for FUZZ_TIME
 contracts: generate ## rebuild the contract artifacts
 generate:
 	go generate ./contracts
+
+.PHONY: cases
+cases: ## the public bug reports by number: covered, excepted, open, missing
+	@go test -race -count=1 -v -run TestCases ./cases | sed -nE 's/^ *cases_test.go:[0-9]+: //p; /^(FAIL|---)/p'

@@ -13,22 +13,22 @@ import (
 	"market/internal/app"
 	"market/internal/chain"
 	"market/internal/delivery"
-	"market/internal/payment"
 )
 
 // A fault is what a facilitator of a test does with an authorization.
 type fault int32
 
 const (
-	honest      fault = iota // passes it on and tells the truth
-	deaf                     // loses it, and says that it does not know
-	hasty                    // passes it on, and says that it does not know yet
-	refuses                  // loses it, and says that the payer can not pay
-	relents                  // passes it on, and says that the payer can not pay
-	boasts                   // loses it, and says that it is paid, by a transaction that nobody has
-	borrows                  // loses it, and says that it is paid, by a transaction that paid something else
-	pretends                 // loses it, and says that nothing of it was sent
-	keepsSaying              // passes it on, and says that nothing of it was sent
+	honest       fault = iota // passes it on and tells the truth
+	deaf                      // loses it, and says that it does not know
+	hasty                     // passes it on, and says that it does not know yet
+	refuses                   // loses it, and says that the payer can not pay
+	relents                   // passes it on, and says that the payer can not pay
+	boasts                    // loses it, and says that it is paid, by a transaction that nobody has
+	borrows                   // loses it, and says that it is paid, by a transaction that paid something else
+	borrowsLater              // passes it on, and says that it is paid, by a transaction that paid something else
+	pretends                  // loses it, and says that nothing of it was sent
+	keepsSaying               // passes it on, and says that nothing of it was sent
 )
 
 // A faulty facilitator stands between the paid path and the engine. Its fault can be changed while the test goes on.
@@ -38,7 +38,7 @@ type faulty struct {
 
 	mu       sync.Mutex
 	engine   delivery.Settler // of one of the replicas
-	borrowed chain.Proof
+	borrowed chain.Proof      // of the last payment that it settled honestly
 	late     sync.WaitGroup
 }
 
@@ -56,13 +56,6 @@ func newFaulty(t *testing.T, how fault) (*faulty, app.Option) {
 }
 
 func (f *faulty) set(how fault) { f.how.Store(int32(how)) }
-
-// lend makes a proof of something else known to it.
-func (f *faulty) lend(p chain.Proof) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.borrowed = p
-}
 
 // A faultyEngine is the facilitator as one replica has it.
 type faultyEngine struct {
@@ -95,7 +88,10 @@ func (f *faultyEngine) Settle(ctx context.Context, s chain.Signed) chain.Settlem
 		invented := crypto.Keccak256Hash(s.Nonce[:])
 		return chain.Settlement{Status: chain.StatusSettled, Transaction: invented,
 			Proof: chain.Proof{Transaction: invented, LogIndex: 1, BlockNumber: 1, BlockHash: common.Hash{1}}}
-	case borrows:
+	case borrows, borrowsLater:
+		if fault(f.how.Load()) == borrowsLater {
+			behind()
+		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return chain.Settlement{Status: chain.StatusSettled, Transaction: f.borrowed.Transaction, Proof: f.borrowed}
@@ -105,23 +101,19 @@ func (f *faultyEngine) Settle(ctx context.Context, s chain.Signed) chain.Settlem
 		behind()
 		return released
 	}
-	return f.engine.Settle(ctx, s)
+	told := f.engine.Settle(ctx, s)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.borrowed = told.Proof
+	return told
 }
 
-// settle puts the payment of a header on the chain, honestly, as somebody who kept it would.
-func (f *faulty) settle(t *testing.T, header string) {
+// settle puts an authorization on the chain, honestly, as somebody who kept it would.
+func (f *faulty) settle(t *testing.T, s chain.Signed) {
 	t.Helper()
-	payload, err := payment.Decode(header)
-	if err != nil {
-		t.Fatal(err)
-	}
 	f.mu.Lock()
 	engine := f.engine
 	f.mu.Unlock()
-	s := chain.Signed{Asset: payload.Accepted.Asset, Signature: payload.Signature, Authorization: chain.Authorization{
-		From: payload.From, To: payload.To, Value: payload.Value, Nonce: payload.Nonce,
-		ValidAfter: payload.ValidAfter.Big().Uint64(), ValidBefore: payload.ValidBefore.Big().Uint64(),
-	}}
 	if got := engine.Settle(t.Context(), s); got.Status != chain.StatusSettled {
 		t.Fatalf("settle: %+v", got)
 	}

@@ -91,6 +91,7 @@ type ended struct {
 }
 
 // The table of outcomes as a caller, its wallet and an admin see it: nobody pays for what was not served, and only evidence counts.
+// B66, B67: we settle first, so whatever is not served is refunded in full.
 func TestOutcomes_WhatIsNotServedIsRefundedAndCountsAsTheTableSays(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t)
@@ -127,6 +128,9 @@ func (e ending) check(t *testing.T, w *apptest.World, got ended) {
 	t.Helper()
 	s, a := got.service, got.answer
 	expect(t, "the call", a, e.status, e.code)
+	if t.Failed() {
+		return // nothing below would come to be
+	}
 	if a.Outcome() != e.outcome || a.JSON["charged"] != false || a.Refund("state") == "" || a.Refund("amount") != "2000" {
 		t.Errorf("outcome %s, charged %v, refund %v", a.Outcome(), a.JSON["charged"], a.JSON["refund"])
 	}

@@ -75,6 +75,7 @@ func TestRecovery_APaymentThatAPausedChainHeldIsServedToARetryAndMovesOnce(t *te
 	}
 }
 
+// B123: nothing is refunded before the settlement is proved.
 func TestRecovery_NobodyComesBackForASettlement(t *testing.T) {
 	t.Parallel()
 	u := newUnclear(t, hasty)
@@ -160,7 +161,7 @@ func TestRecovery_ARefusedPaymentThatMovesAfterAllIsRefunded(t *testing.T) {
 	}
 	u.Mint(t, payer.Address(), apptest.PriceUnits)
 	expect(t, "the same payment again", u.Send(t, u.ask, header), http.StatusPaymentRequired, "settle_rejected")
-	u.facilitator.settle(t, header)
+	u.facilitator.settle(t, apptest.Signed(t, header))
 	u.Shift(t, time.Minute)
 	u.AwaitBooks(t, no.Call(), apptest.Books{State: "failed", Payment: "final", Outcome: "failed", Reason: "late_settlement", Refund: "confirmed", Late: true})
 	again := u.Send(t, u.ask, header)

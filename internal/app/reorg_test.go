@@ -114,6 +114,7 @@ func TestReorg_AServedPaymentThatDropsOutComesBackByItself(t *testing.T) {
 	}
 }
 
+// B88: books follow the chain.
 func TestReorg_AServedPaymentGoesFromMinedToSentAndBack(t *testing.T) {
 	t.Parallel()
 	s := newShallow(t, honest, apptest.Works)

@@ -8,7 +8,7 @@ import (
 	"market/internal/app/apptest"
 )
 
-// B53, B54: one payment is one call, however many requests carry it at once.
+// B53, B54, B92: one payment is one call, however many requests carry it at once.
 func TestReplay_OnePaymentAtOnceIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t)
@@ -80,7 +80,7 @@ func TestReplay_AKnownCallIsFoundWhateverBecameOfItsService(t *testing.T) {
 	expect(t, "a payment that was never used", w.Pay(t, payer, terms, apptest.Ask(s.URL)), http.StatusGone, "not_listed")
 }
 
-// B58, B68: what was sent and not proved is never a 402, on which a client would sign a second payment.
+// B58, B64, B68: what was sent and not proved is never a 402, on which a client would sign a second payment.
 func TestSettlement_SentAndNotProvedIsPending(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t)

@@ -274,6 +274,7 @@ func TestSentAs_KnowsWhatTheNodeAnswersToASecondSend(t *testing.T) {
 	}
 }
 
+// B80: the answers to bytes that the node has already are no failures.
 func TestSentAs_ClaimsNothingOfWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -56,6 +56,7 @@ func TestProofIn_FindsThePairWhereverItStands(t *testing.T) {
 	}
 }
 
+// B59: one transaction may carry several payments; each has a proof of its own.
 func TestProofIn_TwoAuthorizationsInOneTransactionAreTwoProofs(t *testing.T) {
 	t.Parallel()
 	first, second := wanted(), wanted()
@@ -68,6 +69,7 @@ func TestProofIn_TwoAuthorizationsInOneTransactionAreTwoProofs(t *testing.T) {
 	}
 }
 
+// B73: that a transaction did not revert proves nothing.
 func TestProofIn_IsNotFooled(t *testing.T) {
 	t.Parallel()
 	// Each lie changes the honest pair of logs.

@@ -20,6 +20,7 @@ func staleNonce(method string, _ []json.RawMessage) string {
 	return ""
 }
 
+// B90: an authorization that somebody else sent has paid as well.
 func TestEngine_Settle_WhoeverSentItHasPaidIt(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
@@ -125,6 +126,7 @@ func TestEngine_Settle_AUsedNonceWithoutLogsToReadIsUnknown(t *testing.T) {
 	}
 }
 
+// B82: a node that fails now and then is no refusal of the payment.
 func TestEngine_Settle_TriesAgainWhileTheNodeIsInTrouble(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)

@@ -34,6 +34,7 @@ func TestEngine_Settle_MovesTheMoneyOnceAndProvesIt(t *testing.T) {
 	}
 }
 
+// B76, B79: the database hands the nonces out, whatever a stale node says.
 func TestEngine_Settle_TwoReplicasShareOneKey(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
@@ -221,6 +222,7 @@ func TestEngine_Settle_WaitsForTheConfiguredDepth(t *testing.T) {
 	}
 }
 
+// B83: only configured assets, and only to or from our own wallets.
 func TestEngine_Settle_MovesOnlyWhatIsOurs(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)

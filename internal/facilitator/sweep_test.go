@@ -26,6 +26,7 @@ func run(t *testing.T, e *Engine) {
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
+// B77: a gap before later transactions is closed by what was stored.
 func TestEngine_Run_SendsWhatWasStoredAndNeverSent(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)

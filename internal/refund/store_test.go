@@ -14,6 +14,7 @@ import (
 	"market/internal/postgres/pgtest"
 )
 
+// B115: two refunds of one payment are one row.
 func TestStore_Owe_OneCallOwesOneRefund(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

@@ -61,6 +61,7 @@ func TestWorker_WritesWhatItSignedBeforeItSendsIt(t *testing.T) {
 	}
 }
 
+// B116: a refund that is tried again is the same refund.
 func TestWorker_SendsTheSameSignatureForAsLongAsItLives(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
