@@ -22,10 +22,9 @@ func sleeps(_ http.ResponseWriter, r *http.Request) {
 // answersOfEveryKind makes one world answer with as many statuses as it can.
 func answersOfEveryKind(t *testing.T, w *apptest.World) map[string]apptest.Answer {
 	t.Helper()
-	fast := map[string]any{"trial_calls_per_day": 1, "timeout_ms": 100}
-	good := w.List(t, "good", apptest.Works, fast)
+	good := w.List(t, "good", apptest.Works, map[string]any{"trial_calls_per_day": 1})
 	picky := w.List(t, "picky", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) }, nil)
-	broken, slow := w.List(t, "broken", apptest.Fails, nil), w.List(t, "slow", sleeps, fast)
+	broken, slow := w.List(t, "broken", apptest.Fails, nil), w.List(t, "slow", sleeps, map[string]any{"timeout_ms": 100})
 	gone := w.List(t, "gone", apptest.Works, nil)
 	payer := w.Payer(t, 100*apptest.PriceUnits)
 	terms := w.Challenge(t, apptest.Ask(good.URL))

@@ -21,6 +21,9 @@ const (
 	refundsAtOnce = 50
 	// The rows say what became of the work; finished jobs are kept for a look, no longer.
 	jobsKept = time.Hour
+	// A job of a process that died still counts as running, and keeps another one for the same refund from being enqueued. No job takes so long
+	// (see refund.Worker.Timeout), so then it is given up.
+	stuckAfter = 90 * time.Second
 )
 
 // newJobs makes the job queue with its workers.
@@ -34,6 +37,7 @@ func newJobs(db *pgxpool.Pool, open rails, log zerolog.Logger) (*river.Client[pg
 		PeriodicJobs:                []*river.PeriodicJob{refund.Due()},
 		CompletedJobRetentionPeriod: jobsKept,
 		DiscardedJobRetentionPeriod: 7 * 24 * time.Hour,
+		RescueStuckJobsAfter:        stuckAfter,
 		ErrorHandler:                jobErrors{log},
 		Logger:                      slog.New(slog.DiscardHandler), // jobErrors says what matters
 	})

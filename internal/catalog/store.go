@@ -141,7 +141,7 @@ func insertPrice(ctx context.Context, tx pgx.Tx, endpointID uuid.UUID, usd decim
 
 // The lock is a statement of its own: in one with the insert, two changes at once would both compare with the price before either.
 const lockEndpointSQL = `
-SELECT 1 FROM endpoints WHERE id = $1 AND retired_at IS NULL FOR UPDATE`
+SELECT 1 FROM endpoints WHERE id = $1 AND retired_at IS NULL FOR NO KEY UPDATE`
 
 const currentPriceSQL = `
 SELECT revision, price_usd::text FROM endpoint_prices WHERE endpoint_id = $1 ORDER BY revision DESC LIMIT 1`
@@ -209,9 +209,11 @@ func (Store) Delist(ctx context.Context, db postgres.DB, serviceID uuid.UUID, re
 	return tag.RowsAffected() == 1, nil
 }
 
-// FOR UPDATE alone in its statement: what follows in the transaction then sees everything that was committed before the lock was had.
+// The lock is alone in its statement: what follows in the transaction then sees everything that was committed before it was had. NO KEY,
+// because every insert of a call or a delivery takes a share of its service's key: a success that had cleared a strike would wait for
+// whoever holds the row, and that one for the strike.
 const lockSQL = `
-SELECT state FROM services WHERE id = $1 FOR UPDATE`
+SELECT state FROM services WHERE id = $1 FOR NO KEY UPDATE`
 
 // Lock makes the transaction the only one that changes a service, its strikes or its endpoints, and returns the service's state.
 func (Store) Lock(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID) (State, error) {

@@ -25,6 +25,12 @@ type filter struct {
 	ToBlock   hexutil.Uint64 `json:"toBlock"`
 }
 
+type blockFilter struct {
+	Address   common.Address `json:"address"`
+	Topics    []common.Hash  `json:"topics"`
+	BlockHash common.Hash    `json:"blockHash"`
+}
+
 // FindSettlement looks for the transfer of an authorization from a block on, whoever sent it: anybody who sees a signed authorization
 // can put it on the chain. False means that no block up to the newest has it; the caller decides what that proves.
 func (n *Node) FindSettlement(ctx context.Context, want Expect, fromBlock uint64) (Proof, bool, error) {
@@ -58,10 +64,28 @@ func (n *Node) findIn(ctx context.Context, want Expect, from, to uint64) (Proof,
 		if l.Removed || !isUsed(&l, want) {
 			continue
 		}
-		// The log only tells where to look: the receipt has the neighbours that make the proof.
-		proof, _, found, err := n.Locate(ctx, want, l.TxHash)
+		proof, found, err := n.transferAfter(ctx, want, &l)
 		if err != nil || found {
 			return proof, found, err
+		}
+	}
+	return Proof{}, false, nil
+}
+
+// transferAfter looks for the transfer that directly follows an AuthorizationUsed log. It asks for the transfers between the two accounts in
+// that block alone: the receipt has them too, but whoever burns a thousand nonces in one transaction would have us read it for each.
+func (n *Node) transferAfter(ctx context.Context, want Expect, used *types.Log) (Proof, bool, error) {
+	var transfers []*types.Log
+	if err := n.call(ctx, &transfers, logsMethod, blockFilter{
+		Address:   want.Asset,
+		Topics:    []common.Hash{topicTransfer, topicOf(want.From), topicOf(want.To)},
+		BlockHash: used.BlockHash,
+	}); err != nil {
+		return Proof{}, false, err
+	}
+	for _, l := range transfers {
+		if proof, ok := ProofIn([]*types.Log{used, l}, want); ok {
+			return proof, true, nil
 		}
 	}
 	return Proof{}, false, nil

@@ -72,7 +72,7 @@ func (p *Path) ask(ctx context.Context, id call.ID, r Request) (result upstream.
 func (d Delivery) answered(result upstream.Result, r Request) Delivery {
 	d.Status, d.Latency, d.RetryAfter = result.Status, result.Latency, result.RetryAfter
 	reason, detail := result.Reason, result.Detail
-	if in, err := inputOf(r); err == nil && reason == call.RejectedByService && d.Origin == call.External && r.Target.Endpoint.MatchesExample(in) {
+	if in, err := inputOf(r); err == nil && reason == call.RejectedByService && d.Origin.Counts() && r.Target.Endpoint.MatchesExample(in) {
 		reason, detail = call.ListingBroken, "the service refuses the example input of its own listing"
 	}
 	return d.end(reason, detail)

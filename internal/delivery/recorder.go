@@ -76,7 +76,7 @@ func (r *Recorder) record(ctx context.Context, d Delivery) error {
 // enforce applies what a delivery means for its service and its payer. The transaction also holds the delivery itself, so there is no
 // strike without its evidence, no evidence without its strike, and no failure of a paid call without its refund.
 func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect strikes.Effect, rest time.Duration) error {
-	if err := lockService(ctx, tx, d.Service); err != nil {
+	if _, err := r.catalog.Lock(ctx, tx, d.Service); err != nil {
 		return err
 	}
 	if err := r.write(ctx, tx, d, effect == strikes.Clear); err != nil {

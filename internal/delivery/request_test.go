@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,18 @@ func TestCanonicalQuery(t *testing.T) {
 		if got := canonicalQuery(raw); got != want {
 			t.Errorf("%q becomes %q, want %q", raw, got, want)
 		}
+	}
+}
+
+func TestCanonicalQuery_EqualNamesKeepTheirOrderHoweverManyThereAre(t *testing.T) {
+	t.Parallel()
+	var pairs, as, bs []string
+	for n := range 100 { // a sort that is not stable is so by chance with a few
+		a, b := "a="+strconv.Itoa(n), "b="+strconv.Itoa(n)
+		pairs, as, bs = append(pairs, b, a), append(as, a), append(bs, b)
+	}
+	if got, want := canonicalQuery(strings.Join(pairs, "&")), strings.Join(append(as, bs...), "&"); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

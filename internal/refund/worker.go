@@ -194,7 +194,7 @@ func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error)
 		if revert, ok := errors.AsType[*chain.Revert](s.Err); s.PayerFault || ok && revert.Kind == chain.RevertBlocked {
 			return verdict{state: StateParked, wait: parkedWait, why: "the token refused it: " + s.Why}, nil
 		}
-		return verdict{}, fmt.Errorf("send refund %s: %s: %w", r.Payment.Call, s.Why, s.Err)
+		return verdict{}, errors.Join(fmt.Errorf("send refund %s: %s", r.Payment.Call, s.Why), s.Err)
 	}
 	return verdict{}, fmt.Errorf("send refund %s: settlement without a status", r.Payment.Call)
 }

@@ -141,9 +141,7 @@ func (s *stage) set(t testing.TB, work http.HandlerFunc) {
 func (s *stage) recover(t testing.TB, retries, late bool) {
 	t.Helper()
 	s.service.Do(s.after)
-	if _, err := s.DB.Exec(t.Context(), "DELETE FROM river_leader"); err != nil {
-		t.Fatal(err)
-	}
+	s.buryJobs(t)
 	s.start(t, "")
 	defer func() { s.server.kill() }()
 	s.holdOff(t, 0)
