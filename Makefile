@@ -13,7 +13,7 @@ export CGO_ENABLED := 1
 
 FUZZ_TIME ?= 5s
 
-.PHONY: help demo build test check unit fuzz contracts conformance generate
+.PHONY: help demo build test check unit fuzz contracts conformance cases generate
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +49,9 @@ contracts: generate ## rebuild the contract artifacts
 generate:
 	go generate ./contracts
 
-.PHONY: cases
+conformance: ## official clients from npm against our server
+	@scripts/setup test
+	go test -race -count=1 -v ./conformance
+
 cases: ## the public bug reports by number: covered, excepted, open, missing
 	@go test -race -count=1 -v -run TestCases ./cases | sed -nE 's/^ *cases_test.go:[0-9]+: //p; /^(FAIL|---)/p'

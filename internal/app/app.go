@@ -35,8 +35,8 @@ const (
 	// readyAge is how long a readiness verdict is used; readyTime bounds one check.
 	readyAge  = 5 * time.Second
 	readyTime = 5 * time.Second
-	// drainTime is what calls under way get to end when the program stops: the longest endpoint and its settlement.
-	drainTime = 150 * time.Second
+	// drainTime is what calls under way get to end when the program stops: the longest endpoint, its probe, its settlement and its commits.
+	drainTime = 170 * time.Second
 )
 
 // Channels of the notifications that the schema's triggers send.
@@ -110,6 +110,9 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	}
 	srv, err := a.build(background, c, rails, databaseURL)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.path.ReviewOpen(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.jobs.Start(background); err != nil {

@@ -35,6 +35,8 @@ const (
 type faulty struct {
 	how  atomic.Int32
 	seen atomic.Int64
+	// choose overrides how for one authorization; nil: it never does.
+	choose func(s chain.Signed) fault
 
 	mu       sync.Mutex
 	engine   delivery.Settler // of one of the replicas
@@ -73,7 +75,11 @@ func (f *faultyEngine) Settle(ctx context.Context, s chain.Signed) chain.Settlem
 	unknown := chain.Settlement{Status: chain.StatusUnknown, Why: "settlement_pending", Err: errFaulty}
 	no := chain.Settlement{Status: chain.StatusRejected, PayerFault: true, Why: "insufficient_funds", Err: errFaulty}
 	released := chain.Settlement{Status: chain.StatusReleased, Why: "unexpected_settle_error", Err: errFaulty}
-	switch fault(f.how.Load()) {
+	how := fault(f.how.Load())
+	if f.choose != nil {
+		how = f.choose(s)
+	}
+	switch how {
 	case deaf:
 		return unknown
 	case hasty:
@@ -89,7 +95,7 @@ func (f *faultyEngine) Settle(ctx context.Context, s chain.Signed) chain.Settlem
 		return chain.Settlement{Status: chain.StatusSettled, Transaction: invented,
 			Proof: chain.Proof{Transaction: invented, LogIndex: 1, BlockNumber: 1, BlockHash: common.Hash{1}}}
 	case borrows, borrowsLater:
-		if fault(f.how.Load()) == borrowsLater {
+		if how == borrowsLater {
 			behind()
 		}
 		f.mu.Lock()

@@ -47,10 +47,14 @@ func (e *Endpoint) CheckInput(in Input) error {
 	return no
 }
 
-// MatchesExample says whether an input is the one that the provider itself gives as an example: the same JSON, whatever its spelling.
-// A service that refuses its own example has a broken listing.
+// MatchesExample says whether an input is the one that the provider itself gives as an example, and nothing else: the same JSON, whatever
+// its spelling, in a request that leaves the service no other reason to refuse it. A service that refuses its own example has a broken
+// listing; what the example does not say, a path parameter, a query beside a body, another content type, is the caller's own.
 func (e *Endpoint) MatchesExample(in Input) bool {
 	if len(e.InputExample) == 0 {
+		return false
+	}
+	if TakesBody(e.Method) && (len(in.Params) > 0 || in.RawQuery != "" || in.ContentType != "" && in.ContentType != mimeDefault) {
 		return false
 	}
 	example, err := decodeValue(e.InputExample)

@@ -97,17 +97,19 @@ func (n *Node) LapsedAt(ctx context.Context, asset, authorizer common.Address, n
 	return !used && err == nil, err
 }
 
-// UsedAt says whether the asset had taken or cancelled a nonce at the block of this depth. False also where the chain is shorter.
-func (n *Node) UsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, depth int) (bool, error) {
+// UsedAt says whether the asset had taken or cancelled a nonce at the block of this depth, and which block that is. False also where the
+// chain is shorter.
+func (n *Node) UsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, depth int) (used bool, block uint64, err error) {
 	head, err := n.FreshHead(ctx)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	number, ok := atDepth(head.Number, depth)
 	if !ok {
-		return false, nil
+		return false, 0, nil
 	}
-	return n.authorizationUsedAt(ctx, asset, authorizer, nonce, hexutil.EncodeUint64(number))
+	used, err = n.authorizationUsedAt(ctx, asset, authorizer, nonce, hexutil.EncodeUint64(number))
+	return used, number, err
 }
 
 // atDepth is the number of the block that stands at a depth under a head, 1 being the head; false where the chain is shorter.

@@ -34,9 +34,20 @@ type blockFilter struct {
 // FindSettlement looks for the transfer of an authorization from a block on, whoever sent it: anybody who sees a signed authorization
 // can put it on the chain. False means that no block up to the newest has it; the caller decides what that proves.
 func (n *Node) FindSettlement(ctx context.Context, want Expect, fromBlock uint64) (Proof, bool, error) {
+	return n.FindSettlementTo(ctx, want, fromBlock, 0)
+}
+
+var errBehind = errors.New("the node has not reached the block that the search has to cover")
+
+// FindSettlementTo is FindSettlement for a search that has to cover a block. Several machines can answer behind one URL: that nothing was
+// found by one which is behind proves nothing, so it is trouble.
+func (n *Node) FindSettlementTo(ctx context.Context, want Expect, fromBlock, reach uint64) (Proof, bool, error) {
 	head, err := n.FreshHead(ctx)
 	if err != nil {
 		return Proof{}, false, err
+	}
+	if head.Number < reach {
+		return Proof{}, false, troubleOf(logsMethod, errBehind)
 	}
 	if head.Number >= fromBlock && (head.Number-fromBlock)/spanMax >= spansMax {
 		return Proof{}, false, troubleOf(logsMethod, errSearch)

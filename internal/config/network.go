@@ -15,7 +15,7 @@ type Network struct {
 	ID            string          // CAIP-2, "eip155:84532"
 	ChainID       uint64          // the number in ID
 	V1Name        string          // the name that x402 v1 clients know; empty where they know none
-	RPC           []string        // http(s) URLs, in order of preference; they may hold credentials
+	RPC           []string        // http(s) URLs, of which the first is used; they may hold credentials
 	Confirmations int             // blocks from which a transfer is final; the head counts as 1
 	ServeAtDepth  int             // blocks from which a settlement counts as proved; at most Confirmations
 	Explorer      string          // base URL of a block explorer; empty: none

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 	"time"
 
@@ -68,11 +69,27 @@ func (p *Path) ask(ctx context.Context, id call.ID, r Request) (result upstream.
 	return result
 }
 
+// asExampled says whether a request asks for just what the listing gives as its example, so that refusing it is the listing's fault. A status
+// about the form of the request or of the answer, and a caller that names forms of its own, are no evidence of that.
+func asExampled(r Request, status int) bool {
+	if status == http.StatusNotAcceptable || status == http.StatusUnsupportedMediaType {
+		return false
+	}
+	if accept := r.Header.Get("Accept"); accept != "" && accept != "*/*" && accept != r.Target.Endpoint.MIMEType {
+		return false
+	}
+	if language := r.Header.Get("Accept-Language"); language != "" && language != "*" {
+		return false
+	}
+	in, err := inputOf(r)
+	return err == nil && r.Target.Endpoint.MatchesExample(in)
+}
+
 // answered ends a delivery by what came back. A 4xx to the provider's own example is no caller's mistake: the listing is broken.
 func (d Delivery) answered(result upstream.Result, r Request) Delivery {
 	d.Status, d.Latency, d.RetryAfter = result.Status, result.Latency, result.RetryAfter
 	reason, detail := result.Reason, result.Detail
-	if in, err := inputOf(r); err == nil && reason == call.RejectedByService && d.Origin.Counts() && r.Target.Endpoint.MatchesExample(in) {
+	if reason == call.RejectedByService && d.Origin.Counts() && asExampled(r, result.Status) {
 		reason, detail = call.ListingBroken, "the service refuses the example input of its own listing"
 	}
 	return d.end(reason, detail)

@@ -18,6 +18,9 @@ const (
 	resendTime = 10 * time.Second
 
 	whyLost = "the chain took the payment back"
+
+	// surelyUsed is how long a nonce has to look used by something else before that is final: an index of logs may lag behind the state.
+	surelyUsed = 10 * time.Second
 )
 
 // The states of a payment's own life.
@@ -31,10 +34,10 @@ const (
 // A Chain proves what became of a payment.
 type Chain interface {
 	BlockTime(ctx context.Context, number uint64) (uint64, error)
-	FindSettlement(ctx context.Context, want chain.Expect, fromBlock uint64) (chain.Proof, bool, error)
+	FindSettlementTo(ctx context.Context, want chain.Expect, fromBlock, reach uint64) (chain.Proof, bool, error)
 	Locate(ctx context.Context, want chain.Expect, transaction common.Hash) (proof chain.Proof, depth int, found bool, err error)
 	LapsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, validBefore uint64, depth int) (bool, error)
-	UsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, depth int) (bool, error)
+	UsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, depth int) (used bool, block uint64, err error)
 }
 
 // A fate is what the chain says became of an authorization; none of the three where it may still pay.
@@ -50,11 +53,11 @@ func (p *Path) fateOf(ctx context.Context, rail Rail, c openCall) (f fate, err e
 	want, s, depth := c.Signed.Expect(), c.Signed, rail.Network.Confirmations
 	// The nonce is read before the logs, so that whatever used it is in them. The other way round, a transfer between the two reads would
 	// pass for something else.
-	used, err := rail.Chain.UsedAt(ctx, s.Asset, s.From, s.Nonce, depth)
+	used, block, err := rail.Chain.UsedAt(ctx, s.Asset, s.From, s.Nonce, depth)
 	if err != nil {
 		return fate{}, err
 	}
-	proof, onChain, err := rail.Chain.FindSettlement(ctx, want, c.ClaimedBlock-min(c.ClaimedBlock, lookBack))
+	proof, onChain, err := rail.Chain.FindSettlementTo(ctx, want, c.ClaimedBlock-min(c.ClaimedBlock, lookBack), block)
 	if err != nil {
 		return fate{}, err
 	}
@@ -81,6 +84,8 @@ func (p *Path) resolve(ctx context.Context, rail Rail, c openCall) error {
 			return err
 		}
 		return found(ctx, p.DB, c, f.proof, review)
+	case f.usedElsewhere && c.State == call.Rejected && c.Since < surelyUsed:
+		return nil // looked at again: that a log is not there yet is no proof
 	case f.usedElsewhere && c.State == call.Rejected:
 		return p.recordSwept(ctx, c, call.SettleRejected, "the payment's nonce was used by something else", 0, nil)
 	case f.usedElsewhere:

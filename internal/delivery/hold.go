@@ -58,10 +58,10 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted)
 		Source: r.Source, Origin: r.Origin, Identifier: paid.identifier, Owner: p.owner, Lease: settleLease, Block: paid.block,
 	})
 	if errors.Is(err, payment.ErrIdentifierTaken) {
-		return held{}, p.identified(ctx, paid)
+		return p.identified(ctx, id, r, paid)
 	}
 	if err != nil {
-		return held{}, p.broken(err)
+		return held{}, p.unsure(err)
 	}
 	if !ours {
 		return p.known(ctx, id, r, paid, nil)
@@ -85,7 +85,7 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 	case errors.Is(err, payment.ErrUnclaimed), err == nil && c.State == call.StateReleased && no != nil:
 		return held{}, p.turnDown(ctx, id, r, paid, no)
 	case err != nil:
-		return held{}, p.broken(err)
+		return held{}, p.unsure(err)
 	}
 	print, ok := fingerprint(r)
 	if !ok || print != c.Fingerprint || !c.Same(paid.signed) {
@@ -102,14 +102,14 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 		}
 		h, ours, err := p.takeOver(ctx, paid, c)
 		if err != nil {
-			return held{}, p.broken(err)
+			return held{}, p.unsure(err)
 		}
 		if ours {
 			return h, nil
 		}
 		// Somebody else was first; the answer is what the call looks like now.
 		if c, err = p.payments.Find(ctx, p.DB, paid.identity()); err != nil {
-			return held{}, p.broken(err)
+			return held{}, p.unsure(err)
 		}
 	}
 	a := p.standingOf(ctx, r, paid, c)
@@ -148,18 +148,22 @@ func (p *Path) takeOver(ctx context.Context, paid *admitted, c payment.Call) (he
 
 // identified answers a payment whose identifier names another call of its payer: the second of two authorizations for one request is not
 // claimed, and so not charged.
-func (p *Path) identified(ctx context.Context, paid *admitted) *Answer {
-	id, err := p.payments.FindIdentified(ctx, p.DB, paid.signed.From, paid.identifier)
-	if err != nil {
-		return p.broken(err)
+func (p *Path) identified(ctx context.Context, id call.ID, r Request, paid *admitted) (held, *Answer) {
+	// Of one payment that is sent twice at once the second can meet the name before it meets the payment.
+	if _, err := p.payments.Find(ctx, p.DB, paid.identity()); err == nil {
+		return p.known(ctx, id, r, paid, nil)
 	}
-	record, err := Lookup(ctx, p.DB, id)
+	first, err := p.payments.FindIdentified(ctx, p.DB, paid.signed.From, paid.identifier)
 	if err != nil {
-		return p.broken(err)
+		return held{}, p.unsure(err)
+	}
+	record, err := Lookup(ctx, p.DB, first)
+	if err != nil {
+		return held{}, p.unsure(err)
 	}
 	a := p.told(refusal.New(call.PaymentReused, "this payment-identifier names a call that is %s already; this payment was not used", record.State))
-	a.Call = id
-	return a
+	a.Call = first
+	return held{}, a
 }
 
 // told is the answer to a refusal that ends no call.
@@ -168,7 +172,10 @@ func (p *Path) told(no *refusal.Error) *Answer {
 	return &a
 }
 
-// broken is the answer where we cannot tell.
-func (p *Path) broken(err error) *Answer {
-	return p.told(refusal.New(call.Internal, "something went wrong on our side").WithCause(err))
+// unsure is the answer where we cannot tell what became of a payment that may be known here: its money may have moved.
+func (p *Path) unsure(err error) *Answer {
+	a := p.told(refusal.New(call.Internal, "something went wrong on our side; send the same payment again, and sign no other").WithCause(err).
+		WithUntil(p.Now().Add(pendingRetry)))
+	a.Charged = ChargedPending
+	return a
 }

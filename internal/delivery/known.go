@@ -37,16 +37,17 @@ func (p *Path) challenged(ctx context.Context, r Request, no *refusal.Error, a A
 	default:
 		return a
 	}
-	offers, closed := p.offers(ctx, r.Target)
-	if closed != nil {
-		return a
+	challenge, closed := p.Quote(ctx, r)
+	switch no.Reason {
+	case call.PaymentMismatch, call.PaymentInvalid:
+		// These invite a payment that we know we would refuse.
+		if closed != nil {
+			return refused(closed, p.Now())
+		}
 	}
-	challenge, err := payment.NewChallenge(p.resource(r.Target), offers)
-	if err != nil {
-		p.OnError(err)
-		return a
+	if closed == nil {
+		a.Challenge, a.Code = &challenge, payment.CodeOfError(no)
 	}
-	a.Challenge, a.Code = &challenge, payment.CodeOfError(no)
 	return a
 }
 
@@ -54,10 +55,14 @@ func (p *Path) challenged(ctx context.Context, r Request, no *refusal.Error, a A
 func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c payment.Call) Answer {
 	record, err := Lookup(ctx, p.DB, c.ID)
 	if err != nil {
-		return refused(refusal.New(call.Internal, "").WithCause(err), p.Now())
+		return *p.unsure(err)
 	}
-	a := Answer{Call: c.ID, Outcome: record.Outcome, Reason: record.Reason, Detail: record.Detail,
+	a := Answer{Call: c.ID, Outcome: record.Outcome, Reason: record.Reason, Detail: record.Detail, Status: record.Status,
 		Charged: record.Charged(), Payment: record.Paid(), Refund: record.Returning()}
+	if a.Payment != nil && a.Payment.Proved {
+		a.Receipt = &payment.SettleResponse{Success: true, Network: a.Payment.Network, Payer: a.Payment.Payer.Hex(),
+			Transaction: a.Payment.Transaction.Hex()}
+	}
 	open := func(reason call.Reason, wait time.Duration, detail string) Answer {
 		a.Reason, a.RetryAfter, a.Detail = reason, max(time.Second, wait), detail
 		return a

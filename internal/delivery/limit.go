@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -32,26 +33,27 @@ type ending struct {
 // were already under way when a rest began belong to the offence that began it. endings are in order of time.
 func (p RefundPolicy) restsUntil(endings []ending) time.Time {
 	var (
-		until  time.Time
-		rest   = p.Window
-		window []ending
+		until    time.Time
+		rest     = p.Window
+		window   []ending
+		refunded int // of the window
 	)
 	for _, e := range endings {
 		if e.at.Before(until) {
 			continue
 		}
 		window = append(window, e)
+		if !e.served {
+			refunded++
+		}
 		for window[0].at.Before(e.at.Add(-p.Window)) {
+			if !window[0].served {
+				refunded--
+			}
 			window = window[1:]
 		}
-		refunded := 0
-		for _, w := range window {
-			if !w.served {
-				refunded++
-			}
-		}
 		if refunded >= p.Count && len(window)-refunded < refunded {
-			until, window = e.at.Add(rest), nil
+			until, window, refunded = e.at.Add(rest), nil, 0
 			rest = min(2*rest, refundRestMax)
 		}
 	}
@@ -64,7 +66,7 @@ SELECT recorded_at, outcome = 'served'
   FROM deliveries
  WHERE payer = $1 AND endpoint_id = $2 AND recorded_at > market_now() - $3::interval AND NOT trial
    AND (outcome = 'served' OR (outcome = 'failed' AND party = 'service') OR (outcome = 'refused' AND reason = 'rejected_by_service'))
- ORDER BY recorded_at LIMIT 10000`
+ ORDER BY recorded_at DESC LIMIT 2000`
 
 // The common payer has no refund in a day: one index probe tells.
 const refundedSQL = `
@@ -98,5 +100,6 @@ func (p RefundPolicy) refundRest(ctx context.Context, db postgres.DB, payer comm
 	if err != nil {
 		return 0, fmt.Errorf("read calls of payer %s: %w", payer, err)
 	}
+	slices.Reverse(endings)
 	return max(0, p.restsUntil(endings).Sub(now)), nil
 }

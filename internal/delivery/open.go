@@ -25,8 +25,9 @@ type openCall struct {
 	State        call.State
 	PaymentState string // of the payment's own life; empty until it is proved
 	Late         bool
-	Free         bool // its lease has run out: nobody walks it
-	Review       bool // a person decides on it
+	Free         bool          // its lease has run out: nobody walks it
+	Since        time.Duration // it is in its state
+	Review       bool          // a person decides on it
 	Network      string
 	Signed       chain.Signed
 	Service      uuid.UUID
@@ -36,28 +37,27 @@ type openCall struct {
 	Path         string
 	Source       netip.Addr
 	Proof        chain.Proof // zero until the payment is proved
-	Sent         common.Hash // the transaction that was sent, as far as one was
 	ClaimedBlock uint64
 	AskedAt      time.Time
 }
 
 // openColumns are what scanOpen reads, in its order.
 const openColumns = `
-c.id, c.state, coalesce(c.payment_state, ''), c.late, c.lease_until <= market_now(), c.review, c.network, c.asset, c.payer, c.treasury, c.amount, c.valid_after, c.valid_before,
+c.id, c.state, coalesce(c.payment_state, ''), c.late, c.lease_until <= market_now(), market_now() - c.state_since, c.review, c.network, c.asset, c.payer, c.treasury, c.amount, c.valid_after, c.valid_before,
 c.nonce, c.signature, c.service_id, c.endpoint_id, c.origin, c.method, c.path, c.source, c.transaction, coalesce(c.log_index, 0),
-coalesce(c.block_number, 0), c.block_hash, c.sent_transaction, c.claimed_block, c.asked_at`
+coalesce(c.block_number, 0), c.block_hash, c.claimed_block, c.asked_at`
 
 func scanOpen(row pgx.CollectableRow) (openCall, error) {
 	var (
-		c                                                                          openCall
-		asset, payer, treasury, nonce, signature, transaction, blockHash, sentInto []byte
-		amount                                                                     money.Amount
-		after, before, logIndex, block, claimed                                    int64
-		asked                                                                      *time.Time
+		c                                                                openCall
+		asset, payer, treasury, nonce, signature, transaction, blockHash []byte
+		amount                                                           money.Amount
+		after, before, logIndex, block, claimed                          int64
+		asked                                                            *time.Time
 	)
-	err := row.Scan(&c.ID, &c.State, &c.PaymentState, &c.Late, &c.Free, &c.Review, &c.Network, &asset, &payer, &treasury, &amount, &after, &before,
+	err := row.Scan(&c.ID, &c.State, &c.PaymentState, &c.Late, &c.Free, &c.Since, &c.Review, &c.Network, &asset, &payer, &treasury, &amount, &after, &before,
 		&nonce, &signature, &c.Service, &c.Endpoint, &c.Origin, &c.Method, &c.Path, &c.Source, &transaction, &logIndex, &block, &blockHash,
-		&sentInto, &claimed, &asked)
+		&claimed, &asked)
 	if err != nil {
 		return openCall{}, err
 	}
@@ -71,7 +71,7 @@ func scanOpen(row pgx.CollectableRow) (openCall, error) {
 	}}
 	c.Proof = chain.Proof{Transaction: common.BytesToHash(transaction), LogIndex: uint(logIndex), //nolint:gosec // as above
 		BlockNumber: uint64(block), BlockHash: common.BytesToHash(blockHash)} //nolint:gosec // as above
-	c.Sent, c.ClaimedBlock = common.BytesToHash(sentInto), uint64(claimed) //nolint:gosec // as above
+	c.ClaimedBlock = uint64(claimed) //nolint:gosec // as above
 	if asked != nil {
 		c.AskedAt = *asked
 	}

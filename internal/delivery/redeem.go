@@ -10,7 +10,6 @@ import (
 
 	"market/internal/answer"
 	"market/internal/call"
-	"market/internal/payment"
 	"market/internal/refusal"
 	"market/internal/siwx"
 	"market/internal/upstream"
@@ -32,15 +31,13 @@ func (p *Path) seal(d Delivery, result *upstream.Result) []byte {
 // redeem gives a served answer out again, to whoever proves to be its caller. Once mined, a payment's signature is public: it identifies a
 // call and proves nothing about who asks.
 func (p *Path) redeem(ctx context.Context, r Request, paid *admitted, a Answer) Answer {
-	a.Receipt = &payment.SettleResponse{Success: true, Network: a.Payment.Network, Payer: a.Payment.Payer.Hex(),
-		Transaction: a.Payment.Transaction.Hex()}
 	kept, err := p.Answers.Find(ctx, p.DB, a.Call)
 	switch {
 	case errors.Is(err, answer.ErrNone), errors.Is(err, answer.ErrExpired):
 		a.Reason, a.Detail = call.AnswerExpired, "the call was served, and its answer is not kept any more"
 		return a
 	case err != nil:
-		return *p.broken(err)
+		return *p.unsure(err)
 	}
 	if no := p.prove(ctx, r, paid, kept.Facts(a.Payment.Payer)); no != nil {
 		a.Reason, a.Detail, a.Err = no.Reason, no.Detail, no.Cause
@@ -58,7 +55,10 @@ func (p *Path) redeem(ctx context.Context, r Request, paid *admitted, a Answer) 
 
 // prove says why a request does not prove to be of the caller of a call; nil where it does.
 func (p *Path) prove(ctx context.Context, r Request, paid *admitted, of answer.Facts) *refusal.Error {
-	asking := answer.Asking{Identifier: paid.identifier, Source: r.Source}
+	asking := answer.Asking{Identifier: paid.identifier}
+	if r.Origin != call.Unattributed {
+		asking.Source = r.Source // else it is a proxy's, and proves nothing about who is behind it
+	}
 	if answer.Prove(of, asking).Redeems() {
 		return nil
 	}

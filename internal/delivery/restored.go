@@ -43,6 +43,23 @@ func (p *Path) holdForReview(ctx context.Context, h held, s chain.Settlement) *A
 			Transaction: s.Proof.Transaction, Proved: true}}
 }
 
+// A call that was open in the backup went on after it was made: what became of it then is not in the books either.
+const reviewOpenSQL = `
+UPDATE calls SET review = true
+ WHERE NOT review AND created_at <= $1 AND state IN ('settling', 'unknown', 'settled', 'asked')`
+
+// ReviewOpen puts up for review what was open when a backup that was restored was made. It comes before the first request and the first
+// sweep, and does nothing where none was restored.
+func (p *Path) ReviewOpen(ctx context.Context) error {
+	if p.RestoredAt.IsZero() {
+		return nil
+	}
+	if _, err := p.DB.Exec(ctx, reviewOpenSQL, p.RestoredAt); err != nil {
+		return fmt.Errorf("put calls up for review: %w", err)
+	}
+	return nil
+}
+
 const reviewSQL = `
 UPDATE calls
    SET state = 'settled', review = true, transaction = $3, log_index = $4, block_number = $5, block_hash = $6, payment_state = 'mined',

@@ -27,10 +27,14 @@ func (p *Path) Sweep(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		round, cancel := context.WithTimeout(ctx, roundTime)
-		if err := p.SweepOnce(round); err != nil && ctx.Err() == nil {
+		looked, err := p.sweep(round)
+		if err != nil && ctx.Err() == nil {
 			p.OnError(fmt.Errorf("sweep: %w", err))
 		}
 		cancel()
+		if looked == sweepMax && err == nil && ctx.Err() == nil {
+			continue // more is due than one round holds
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -39,11 +43,17 @@ func (p *Path) Sweep(ctx context.Context) {
 	}
 }
 
-// SweepOnce looks once at everything that is due.
+// SweepOnce is one round of Sweep.
 func (p *Path) SweepOnce(ctx context.Context) error {
+	_, err := p.sweep(ctx)
+	return err
+}
+
+// sweep looks once at what is due and returns how many calls that were.
+func (p *Path) sweep(ctx context.Context) (looked int, err error) {
 	calls, err := takeLooks(ctx, p.DB)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	// One result a call, each written by its own goroutine: a node that is slow for one call does not hold up the others.
 	results := make([]struct {
@@ -71,7 +81,7 @@ func (p *Path) SweepOnce(ctx context.Context) error {
 			deep = append(deep, calls[i].ID)
 		}
 	}
-	return errors.Join(append(errs, final(ctx, p.DB, deep))...)
+	return len(calls), errors.Join(append(errs, final(ctx, p.DB, deep))...)
 }
 
 // look takes one call a step further. isFinal reports that its payment stands deep enough, which is written for many at once.

@@ -125,10 +125,15 @@ func (m *miner) step() (bool, error) {
 	if hash := m.beacon.Commit(); hash == head.Hash() {
 		return false, fmt.Errorf("seal a block on %s: the head did not move", head.Number)
 	}
-	m.mined, m.time = p.wall, m.eth.BlockChain().CurrentBlock().Time
+	m.sealed(p.wall)
+	return true, nil
+}
+
+// sealed notes that a block was sealed at this wall time, and wakes who waits for it.
+func (m *miner) sealed(wall uint64) {
+	m.mined, m.time = wall, m.eth.BlockChain().CurrentBlock().Time
 	close(m.block)
 	m.block = make(chan struct{})
-	return true, nil
 }
 
 // pause returns when no block is being sealed, and none will be before resume.

@@ -10,7 +10,10 @@ import (
 	"market/internal/chain"
 )
 
-var errUndone = errors.New("the transaction was mined and undone")
+var (
+	errNotYet = errors.New("the nonce is used, and not at the newest block that the node shows")
+	errUndone = errors.New("the transaction was mined and undone")
+)
 
 // resolveUsed settles an attempt whose nonce the asset has taken. Whoever saw the authorization may have sent it, and then it has paid;
 // if its transfer is nowhere, the payer has used the nonce for something else.
@@ -20,13 +23,15 @@ func (e *Engine) resolveUsed(ctx context.Context, a attempt, cause error) chain.
 		found bool
 	)
 	err := insist(ctx, func() error {
-		// The state was read before the logs, so a transfer that made it is in them.
-		head, err := e.node.FreshHead(ctx)
+		// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
+		used, block, err := e.node.UsedAt(ctx, a.Asset, a.From, a.Nonce, 1)
 		if err != nil {
 			return err
 		}
-		from := head.Number - min(head.Number, e.opts.LookBack)
-		proof, found, err = e.node.FindSettlement(ctx, a.Expect(), from)
+		if !used {
+			return errNotYet
+		}
+		proof, found, err = e.node.FindSettlementTo(ctx, a.Expect(), block-min(block, e.opts.LookBack), block)
 		return err
 	})
 	switch {

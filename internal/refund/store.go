@@ -115,10 +115,10 @@ func (Store) TakeDue(ctx context.Context, db postgres.DB, limit int) ([]call.ID,
 }
 
 const deferSQL = `
-UPDATE refunds SET state = $2, next_at = market_now() + $3::interval, attempts = attempts + $4, why = $5
+UPDATE refunds SET state = coalesce(nullif($2, ''), state), next_at = market_now() + $3::interval, attempts = attempts + $4, why = $5
  WHERE call_id = $1 AND state NOT IN ('confirmed', 'void')`
 
-// later puts a refund off, with the state it is in from now on and a word why. attempts counts only what went wrong.
+// later puts a refund off, with the state it is in from now on, empty for the one that it has, and a word why. attempts counts only what went wrong.
 func (Store) later(ctx context.Context, db postgres.DB, id call.ID, state State, wait time.Duration, attempts int, why string) error {
 	if _, err := db.Exec(ctx, deferSQL, id, state, wait, attempts, why); err != nil {
 		return fmt.Errorf("put off refund of call %s: %w", id, err)

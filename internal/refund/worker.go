@@ -106,7 +106,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		// The row is put off on a context of its own: the job's may be what ended the step.
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		return errors.Join(err, w.store.later(own, w.db, id, r.State, retryAfter(r.Attempts), 1, "the chain could not be read or written"))
+		return errors.Join(err, w.store.later(own, w.db, id, "", retryAfter(r.Attempts), 1, "the chain could not be read or written"))
 	}
 	if next.proof != nil {
 		crash.Before(crash.RefundConfirm)

@@ -71,6 +71,7 @@ func writeServed(c echo.Context, a delivery.Answer) error {
 	// A page of a provider's stands under our name: it may be shown, and may not act.
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	limitWrite(c)
 	c.Response().WriteHeader(a.Status)
 	if c.Request().Method == http.MethodHead {
 		return nil

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 )
@@ -13,6 +14,14 @@ const (
 	allowedHeaders = "PAYMENT-SIGNATURE, X-PAYMENT, SIGN-IN-WITH-X, Content-Type, Authorization, Access-Control-Expose-Headers"
 	allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 )
+
+// unhurried takes back the deadline that the answer before on this connection was written under.
+func unhurried(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // as in limitWrite
+		return next(c)
+	}
+}
 
 // cors runs before routing, so that every answer can be read by a browser, and answers preflights without reaching a route: they cost
 // nothing and touch no service.

@@ -119,5 +119,12 @@ func (s *Server) writeJSON(c echo.Context, status int, mime string, document any
 	h := c.Response().Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	limitWrite(c)
 	return c.Blob(status, mime, body)
+}
+
+// limitWrite bounds how long a caller may take to read an answer: one that does not read holds up a stop, and a connection, no longer.
+func limitWrite(c echo.Context) {
+	// A writer that has no deadline, as in tests without a connection, needs none.
+	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(writeTime))
 }

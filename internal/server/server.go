@@ -17,10 +17,12 @@ import (
 	"market/internal/readiness"
 )
 
-// Limits of the two listeners. A paid request may take long, so there is no write timeout: the path has deadlines of its own.
+// Limits of the two listeners. A paid request may take long, so there is no write timeout from its start: the path has deadlines of its
+// own, and writing the answer has writeTime.
 const (
 	headerTime     = 10 * time.Second
 	bodyTime       = 30 * time.Second
+	writeTime      = time.Minute
 	idleTime       = 2 * time.Minute
 	headerBytesMax = 64 << 10
 )
@@ -74,7 +76,7 @@ func (s *Server) routes() *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = s.writeError
-	e.Pre(cors)
+	e.Pre(unhurried, cors)
 	e.Use(logRequests(s.log), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
 
 	for _, method := range callMethods {

@@ -10,7 +10,8 @@ import (
 )
 
 // sourceOf returns the caller's address: the peer, or from the right the first forwarded address that is not a configured proxy.
-// stranger is true where forwarded headers come from a peer that is none: they are not believed, and the traffic cannot be attributed.
+// stranger is true where that is not the caller's own: forwarded headers come from a peer that is no configured proxy and are not believed, or a
+// proxy does not say for whom it asks. Such traffic cannot be attributed.
 func sourceOf(r *http.Request, proxies []netip.Prefix) (source netip.Addr, stranger bool) {
 	peer := netip.IPv4Unspecified()
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -30,7 +31,7 @@ func sourceOf(r *http.Request, proxies []netip.Prefix) (source netip.Addr, stran
 			return at, false
 		}
 	}
-	return peer, false
+	return peer, true // a proxy of ours that does not say for whom it asks
 }
 
 func forwarded(h http.Header) bool {

@@ -24,8 +24,8 @@ func TestSourceOf_BelievesConfiguredProxiesOnly(t *testing.T) {
 		"behind two proxies":                          {"10.1.1.1:1", []string{"198.51.100.1, 10.2.2.2"}, "198.51.100.1", false},
 		"an invented hop to the left is not believed": {"10.1.1.1:1", []string{"192.0.2.9, 198.51.100.1"}, "198.51.100.1", false},
 		"two headers are one list":                    {"10.1.1.1:1", []string{"192.0.2.9", "198.51.100.1"}, "198.51.100.1", false},
-		"rubbish in the list stops at our own proxy":  {"10.1.1.1:1", []string{"198.51.100.1, unknown"}, "10.1.1.1", false},
-		"a proxy that says nothing":                   {"10.1.1.1:1", nil, "10.1.1.1", false},
+		"rubbish in the list stops at our own proxy":  {"10.1.1.1:1", []string{"198.51.100.1, unknown"}, "10.1.1.1", true},
+		"a proxy that says nothing":                   {"10.1.1.1:1", nil, "10.1.1.1", true},
 		"IPv4 in IPv6 is the same address":            {"[::ffff:10.1.1.1]:1", []string{"::ffff:198.51.100.1"}, "198.51.100.1", false},
 		"IPv6 with a zone":                            {"[fd00::1%eth0]:1", []string{"2001:db8::1"}, "2001:db8::1", false},
 	} {

@@ -107,8 +107,11 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 // askOnce keeps net/http from sending a request again by itself when a kept connection breaks: it does that for methods that it takes for
 // harmless, as long as it can have the body again. A call is asked once, whatever its method.
 func askOnce(request *http.Request) {
+	if catalog.TakesBody(request.Method) || request.Method == http.MethodDelete {
+		return // never repeated once something was written
+	}
 	request.GetBody = nil
-	if request.Body == http.NoBody && !catalog.TakesBody(request.Method) {
+	if request.Body == http.NoBody {
 		request.Body = io.NopCloser(strings.NewReader("")) // no body either, and one that net/http does not know to be empty
 	}
 }

@@ -1,8 +1,10 @@
 package apptest
 
 import (
+	"context"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"market/internal/app"
@@ -25,14 +27,37 @@ func (w *World) ReplicaWith(t testing.TB, options []app.Option, env ...string) *
 	return &r
 }
 
-// On starts another program on another database, as after a restore: everything else is as in Replica.
+// On starts another program on a database that the first one does not use, or uses no more: as after a restart, or a restore. It is put
+// together as production is; everything else is as in Replica.
 func (w *World) On(t testing.TB, databaseURL string, env ...string) *World {
 	t.Helper()
 	r := *w
 	r.environ = slices.Concat(w.environ, []string{"MARKET_PUBLIC_URL=" + w.App.URL()}, env)
+	r.options = nil
 	r.on(t, databaseURL)
 	r.open(t)
 	return &r
+}
+
+// Env is what a variable of the program's environment says; the last one counts.
+func (w *World) Env(name string) string {
+	for _, line := range slices.Backward(w.environ) {
+		if value, ok := strings.CutPrefix(line, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// Stop stops the program as a signal does, and closes our own connections to its database.
+func (w *World) Stop(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := w.App.Stop(ctx); err != nil {
+		t.Fatalf("stop: %v", err)
+	}
+	w.DB.Close()
 }
 
 // DatabaseURL is where the books are.

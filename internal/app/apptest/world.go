@@ -48,6 +48,7 @@ type World struct {
 	environ     []string
 	databaseURL string
 	options     []app.Option
+	quiet       bool
 }
 
 // A Setup is how a marketplace differs from the usual one.
@@ -55,6 +56,7 @@ type Setup struct {
 	Burst uint64 // how far the chain may run ahead of the clock, in seconds; 0: 30
 	// Confirmations is the depth at which a transfer is final; 0: 2.
 	Confirmations int
+	Quiet         bool         // nobody reads the log: it would be long
 	Options       []app.Option // how the program is put together, in every replica
 }
 
@@ -77,7 +79,7 @@ func StartWith(t testing.TB, setup Setup, env ...string) *World {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = net.Close() })
-	w := &World{Chain: net, options: setup.Options, environ: append([]string{
+	w := &World{Chain: net, options: setup.Options, quiet: setup.Quiet, environ: append([]string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0",
 		"MARKET_NETWORKS=" + networksFile(t, net, cmp.Or(setup.Confirmations, 2)), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
 		"MARKET_ADMIN_TOKEN=" + AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
@@ -105,7 +107,11 @@ func (w *World) open(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.Start(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), w.options...)
+	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
+	if w.quiet {
+		log = zerolog.Nop()
+	}
+	a, err := app.Start(t.Context(), c, log, w.options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,7 @@ func (s *stage) start(t testing.TB, at crash.Point) {
 	if at != "" {
 		env = append(env[:len(env):len(env)], crash.Variable+"="+string(at))
 	}
+	s.buryJobs(t) // of whoever ran before
 	s.server = launch(t, env)
 	s.URL = s.server.URL
 	server := s.server
@@ -71,21 +72,11 @@ func slug(name string) string {
 
 func (s *stage) asking() apptest.Asking { return apptest.Ask(s.URL + "/s/" + s.service.Slug + "/work") }
 
-// life is how long a payment is good, in seconds of the chain: short where its time has to pass.
-func (s *stage) life() int64 {
-	if s.want.lapses {
-		return 45
-	}
-	return 120
-}
-
 // sign makes the payment of the call, of a fresh wallet that holds the price.
 func (s *stage) sign(t testing.TB) {
 	t.Helper()
 	s.payer = s.Payer(t, apptest.PriceUnits)
-	terms := s.Challenge(t, s.asking())
-	terms.Accepts[0].MaxTimeoutSeconds = s.life()
-	s.header = s.Sign(t, s.payer, terms)
+	s.header = s.Sign(t, s.payer, s.Challenge(t, s.asking()))
 	p, err := payment.Decode(s.header)
 	if err != nil {
 		t.Fatal(err)
@@ -145,15 +136,16 @@ func (s *stage) dies(t testing.TB) {
 // rare, and the refund, which needs blocks upon it.
 func (s *stage) until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
+	looks := 0
 	eventually(t, what, func() bool {
 		s.balanced(t)
 		if holds() {
 			return true
 		}
-		if e := s.books(t); e.refund != "" && e.refund != "confirmed" {
+		if looks++; looks%2 == 0 && s.refunds(t) {
 			s.mine(t, 1)
 		}
-		s.Shift(t, time.Second)
+		s.Shift(t, 5*time.Second)
 		return false
 	})
 }
@@ -193,9 +185,12 @@ func (s *stage) lapse(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := int64(s.paid.ValidBefore) - int64(head.Time); left > -2 { //nolint:gosec // seconds
-		s.mine(t, uint64(left+2)) //nolint:gosec // as above
+	if head.Time <= s.paid.ValidBefore {
+		if err := s.Chain.Elapse(t.Context(), s.paid.ValidBefore-head.Time+1); err != nil {
+			t.Fatal(err)
+		}
 	}
+	s.mine(t, 2) // the proof stands at a depth
 }
 
 // block says whether the token refuses to move the payer's money.
@@ -244,6 +239,13 @@ func (s *stage) look(t testing.TB) end {
 	e.in, e.out = s.transfers(t, payer, s.Treasury), s.transfers(t, s.Treasury, payer)
 	e.asked = s.service.Asked() - s.askedBefore
 	return e
+}
+
+// refunds says that a refund is on its way.
+func (s *stage) refunds(t testing.TB) bool {
+	t.Helper()
+	e := s.books(t)
+	return e.refund != "" && e.refund != confirmed
 }
 
 func (s *stage) becomes(t testing.TB, state call.State) {

@@ -24,7 +24,7 @@ import (
 
 const (
 	patience = 60 * time.Second // until something that has to happen counts as not happening
-	often    = 50 * time.Millisecond
+	often    = 100 * time.Millisecond
 	// burst lets the chain run ahead of the clock as far as a test wants: authorizations lapse by its time.
 	burst = 100_000
 	grace = 60 * time.Second // in which a payment that was settled and not asked waits for its caller

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +42,16 @@ func URL(t testing.TB) string {
 func Empty(t testing.TB) string {
 	t.Helper()
 	return create(t, func(context.Context, *server) (string, error) { return "template0", nil })
+}
+
+// Copy returns the connection URL of a copy of a test's database, as a backup is. Nobody may be connected to the original meanwhile.
+func Copy(t testing.TB, of string) string {
+	t.Helper()
+	original, err := url.Parse(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return create(t, func(context.Context, *server) (string, error) { return strings.TrimPrefix(original.Path, "/"), nil })
 }
 
 func create(t testing.TB, template func(context.Context, *server) (string, error)) string {
