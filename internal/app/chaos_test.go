@@ -55,6 +55,9 @@ func TestChaos_TheBooksAreWhatTheChainSays(t *testing.T) {
 	close(over)
 	_ = weather.Wait()
 	called := time.Since(started)
+	if head, err := s.Chain.Head(t.Context()); err == nil {
+		t.Logf("block %s, %d s ahead of the clock", head.Number, int64(head.Time)-time.Now().Unix())
+	}
 	s.calm(t)
 	t.Logf("calls took %s, everything else %s", called.Round(time.Second), (time.Since(started) - called).Round(time.Second))
 	s.checkBooks(t)
@@ -85,7 +88,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	wrap := app.WithSettler(func(_ string, engine delivery.Settler) delivery.Settler {
 		return &faultyEngine{faulty: f, engine: engine}
 	})
-	s.World = apptest.StartWith(t, apptest.Setup{Burst: 10_000_000, Options: []app.Option{wrap}},
+	s.World = apptest.StartWith(t, apptest.Setup{Burst: 10_000_000, Quiet: true, Options: []app.Option{wrap}},
 		"MARKET_STRIKE_LIMIT=100", "MARKET_STRIKE_WINDOW=1s", "MARKET_COOLDOWN=20ms", "MARKET_GRACE=30s")
 	s.replicas[0], s.replicas[1] = s.World, s.Replica(t)
 	s.service = s.List(t, "stormy", s.work, nil)

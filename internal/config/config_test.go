@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"market/internal/crash"
 )
 
 const rawKey = "0x1111111111111111111111111111111111111111111111111111111111111111"
@@ -222,6 +224,16 @@ func TestLoad_AnErrorShowsNoSecret(t *testing.T) {
 		name, _, _ := strings.Cut(setting, "=")
 		if err == nil || strings.Contains(err.Error(), secret) || !strings.HasPrefix(err.Error(), name+": ") {
 			t.Errorf("%s: %v, want an error about it that does not show it", setting, err)
+		}
+	}
+}
+
+// A program that can be told to die at a named point is built for tests alone.
+func TestLoad_OnlyAProgramForTestsCanBeToldToDie(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"before:claim": crash.Enabled, "before:nothing": false} {
+		if _, err := Load(append(production(t), crash.Variable+"="+value)); (err == nil) != want {
+			t.Errorf("%s=%s: %v, want it taken: %v", crash.Variable, value, err, want)
 		}
 	}
 }

@@ -23,12 +23,15 @@ type Figure struct {
 	RefundConfirmed money.Amount
 	Lost            money.Amount // the chain took it back
 	Pending         money.Amount // arrived, and the call has no outcome yet
+	// Astray is how many payments are in none of these places, in two, or in one with another amount. The sums alone could hide two of them
+	// that make up for each other.
+	Astray int
 }
 
 // Balanced says whether all that was paid is in exactly one of the other places.
 func (f Figure) Balanced() bool {
 	elsewhere := f.Served.Add(f.RefundOwed).Add(f.RefundConfirmed).Add(f.Lost).Add(f.Pending)
-	return f.Paid.Cmp(elsewhere) == 0
+	return f.Paid.Cmp(elsewhere) == 0 && f.Astray == 0
 }
 
 // Balanced says it of all.
@@ -42,26 +45,33 @@ func (fs Figures) Balanced() bool {
 }
 
 func (f Figure) String() string {
-	return fmt.Sprintf("%s %x: paid %s = served %s + refund owed %s + refund confirmed %s + lost %s + pending %s", f.Network, f.Asset,
-		f.Paid, f.Served, f.RefundOwed, f.RefundConfirmed, f.Lost, f.Pending)
+	return fmt.Sprintf("%s %x: paid %s = served %s + refund owed %s + refund confirmed %s + lost %s + pending %s; astray: %d", f.Network, f.Asset,
+		f.Paid, f.Served, f.RefundOwed, f.RefundConfirmed, f.Lost, f.Pending, f.Astray)
 }
 
 // Each place is counted by what makes it that place and not as the rest of another one, so that a call which is in none or in two shows:
 // a failure without its refund, a refund of something that was served.
 const promiseOneSQL = `
-SELECT c.network, c.asset,
-       sum(c.amount),
-       coalesce(sum(c.amount) FILTER (WHERE d.outcome = 'served' AND c.payment_state <> 'lost'), 0),
-       coalesce(sum(r.amount) FILTER (WHERE r.state IN ('owed', 'sent', 'parked')), 0),
-       coalesce(sum(r.amount) FILTER (WHERE r.state = 'confirmed'), 0),
-       coalesce(sum(c.amount) FILTER (WHERE c.payment_state = 'lost'), 0),
-       coalesce(sum(c.amount) FILTER (WHERE d.id IS NULL AND c.payment_state <> 'lost'), 0)
-  FROM calls c
-  LEFT JOIN deliveries d ON d.call_id = c.id
-  LEFT JOIN refunds r ON r.call_id = c.id
- WHERE c.transaction IS NOT NULL
- GROUP BY c.network, c.asset
- ORDER BY c.network, c.asset`
+WITH payments AS (
+	SELECT c.network, c.asset, c.amount, coalesce(r.amount, c.amount) AS returned,
+	       c.payment_state = 'lost' AS lost,
+	       coalesce(d.outcome = 'served', false) AND c.payment_state <> 'lost' AS served,
+	       coalesce(r.state IN ('owed', 'sent', 'parked'), false) AS owed,
+	       coalesce(r.state = 'confirmed', false) AS confirmed,
+	       d.id IS NULL AND c.payment_state <> 'lost' AS pending
+	  FROM calls c
+	  LEFT JOIN deliveries d ON d.call_id = c.id
+	  LEFT JOIN refunds r ON r.call_id = c.id
+	 WHERE c.transaction IS NOT NULL
+)
+SELECT network, asset, sum(amount),
+       coalesce(sum(amount) FILTER (WHERE served), 0), coalesce(sum(returned) FILTER (WHERE owed), 0),
+       coalesce(sum(returned) FILTER (WHERE confirmed), 0), coalesce(sum(amount) FILTER (WHERE lost), 0),
+       coalesce(sum(amount) FILTER (WHERE pending), 0),
+       count(*) FILTER (WHERE served::int + owed::int + confirmed::int + lost::int + pending::int <> 1 OR returned <> amount)
+  FROM payments
+ GROUP BY network, asset
+ ORDER BY network, asset`
 
 // PromiseOne returns the figures of our first promise: paid = served + refund owed + refund confirmed + lost + pending, at every instant.
 // It is one statement and sees one instant.

@@ -110,9 +110,11 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	}
 	if next.proof != nil {
 		crash.Before(crash.RefundConfirm)
-		err := w.store.confirm(ctx, w.db, id, *next.proof)
+		if err := w.store.confirm(ctx, w.db, id, *next.proof); err != nil {
+			return err
+		}
 		crash.After(crash.RefundConfirm)
-		return err
+		return nil
 	}
 	return w.store.later(ctx, w.db, id, next.state, next.wait, 0, next.why)
 }
@@ -240,6 +242,9 @@ func (w *Worker) sign(ctx context.Context, rail Rail, r Refund, validBefore uint
 	err = pgx.BeginFunc(ctx, w.db, func(tx pgx.Tx) error {
 		return w.store.addSignature(ctx, tx, r.Payment.Call, signature{validBefore, raw})
 	})
+	if err != nil {
+		return chain.Signed{}, false, err
+	}
 	crash.After(crash.RefundSign)
-	return chain.Signed{Asset: r.Payment.Asset, Authorization: a, Signature: raw}, false, err
+	return chain.Signed{Asset: r.Payment.Asset, Authorization: a, Signature: raw}, false, nil
 }

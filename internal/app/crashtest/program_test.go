@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	built = dir
-	code := m.Run(); usage()
+	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }

@@ -4,53 +4,79 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"text/tabwriter"
 )
 
 // A report is what the matrix came to.
 type report struct {
-	mu   sync.Mutex
-	done []string // by case: empty while nobody ran it
+	mu    sync.Mutex
+	cells []cell
 }
+
+// A cell is what one case came to; the zero value is one that nobody ran.
+type cell int
 
 const (
-	markPassed = "ok"
-	markFailed = "FAILED"
+	unrun cell = iota
+	asTold
+	otherwise
 )
 
-func newReport(cases int) *report { return &report{done: make([]string, cases)} }
+func newReport(cases int) *report { return &report{cells: make([]cell, cases)} }
 
-func (r *report) ended(i int, ok bool) {
+func (r *report) ended(i int, well bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.done[i] = markFailed
-	if ok {
-		r.done[i] = markPassed
+	r.cells[i] = otherwise
+	if well {
+		r.cells[i] = asTold
 	}
 }
 
-func (r *report) broke(i int) bool {
+func (r *report) at(i int) cell {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.done[i] == markFailed
+	return r.cells[i]
 }
 
-// text is the matrix: a line for each point, with all four ends where they differ.
+const heading = `How a call ends whose server was killed at a point and started again, as transfers in/transfers out/requests to the service.
+`
+
+// text is the matrix: a line a point, a column for each caller and each service.
 func (r *report) text(all []kase) string {
 	var (
-		b              strings.Builder
-		passed, failed int
+		b     strings.Builder
+		count [otherwise + 1]int
+		lines int
 	)
-	for i, k := range all {
-		if r.done[i] == "" {
+	b.WriteString(heading)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for first := 0; first < len(all); first += len(columns) {
+		line := []string{string(all[first].point)}
+		ran := false
+		for i := range columns {
+			c := r.at(first + i)
+			count[c]++
+			ran = ran || c != unrun
+			line = append(line, map[cell]string{unrun: "-", asTold: all[first+i].want().String(), otherwise: "FAILED"}[c])
+		}
+		if !ran {
 			continue
 		}
-		if r.done[i] == markPassed {
-			passed++
-		} else {
-			failed++
+		if lines++; lines == 1 {
+			fmt.Fprintln(w, "killed at\t"+strings.Join(columnNames(), "\t"))
 		}
-		fmt.Fprintf(&b, "%-7s %-34s %-13s %s\n", r.done[i], k.point, k.column(), k.want().end)
+		fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
-	fmt.Fprintf(&b, "%d passed, %d failed\n", passed, failed)
+	_ = w.Flush() // into memory
+	fmt.Fprintf(&b, "%d passed, %d failed\n", count[asTold], count[otherwise])
 	return b.String()
+}
+
+func columnNames() []string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.String())
+	}
+	return names
 }

@@ -2,7 +2,6 @@ package crashtest
 
 import (
 	"fmt"
-	"net/http"
 
 	"market/internal/app/apptest"
 	"market/internal/call"
@@ -27,7 +26,7 @@ func (e end) String() string {
 	if e.reason != "" {
 		name += "·" + e.reason
 	}
-	return fmt.Sprintf("%s in %d out %d asked %d", name, e.in, e.out, e.asked)
+	return fmt.Sprintf("%s %d/%d/%d", name, e.in, e.out, e.asked)
 }
 
 // An outcome is an end, and what it takes to come to it.
@@ -55,10 +54,10 @@ var (
 
 // A row is what becomes of a call whose server died at one point.
 type row struct {
-	scene  scene
-	retry  pair // the caller sends the same payment again
-	gone   pair // the caller is gone
-	lateBy bool // the caller comes only after the call has ended
+	scene scene
+	retry pair // the caller sends the same payment again
+	gone  pair // the caller is gone
+	late  bool // the caller comes only after the call has ended
 }
 
 // A pair is the end where the service serves, and where it fails.
@@ -127,7 +126,7 @@ func table() map[crash.Point]row {
 
 		"before:settled->asked":  open(foundRetried, interrupted),
 		"after:settled->asked":   whatever(foundRetried, interrupted),
-		"before:settled->failed": {scene: foundLeft, retry: both(interrupted), gone: both(interrupted), lateBy: true},
+		"before:settled->failed": {scene: foundLeft, retry: both(interrupted), gone: both(interrupted), late: true},
 		"after:settled->failed":  whatever(foundLeft, interrupted),
 
 		"before:settled->cooldown_refused": {scene: resting, retry: both(rested), gone: both(interrupted)},
@@ -154,6 +153,3 @@ func table() map[crash.Point]row {
 		"after:refund_confirm":  whatever(bad, failed),
 	}
 }
-
-// services are what the service does, by the word for it in the matrix.
-var services = map[string]http.HandlerFunc{"serves": apptest.Works, "fails": apptest.Fails}
