@@ -13,7 +13,7 @@ export CGO_ENABLED := 1
 
 FUZZ_TIME ?= 5s
 
-.PHONY: help demo build test check unit fuzz contracts conformance cases generate
+.PHONY: help demo build test check unit fuzz contracts conformance crash cases generate
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,10 @@ generate:
 conformance: ## official clients from npm against our server
 	@scripts/setup test
 	go test -race -count=1 -v ./conformance
+
+crash: ## kills the server at every point, starts it again, and prints how each call ends
+	@scripts/setup demo
+	@cd internal/app/crashtest && go test -race -count=1 -timeout 15m -run TestMatrix | grep -vE '^(PASS|ok  )'
 
 cases: ## the public bug reports by number: covered, excepted, open, missing
 	@go test -race -count=1 -v -run TestCases ./cases | sed -nE 's/^ *cases_test.go:[0-9]+: //p; /^(FAIL|---)/p'

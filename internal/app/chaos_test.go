@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// chaosCalls is how many calls a run makes; MARKET_CHAOS_CALLS asks for another number.
-	chaosCalls   = 2_000
+	// chaosCalls is how many calls a run makes beside all other tests; MARKET_CHAOS_CALLS asks for another number.
+	chaosCalls   = 300
 	chaosCallers = 64
 	chaosPayers  = 20
 	// chaosLife is how many seconds of the chain an authorization lives here: it mines a block for most calls.

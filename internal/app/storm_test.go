@@ -161,11 +161,15 @@ func (s *storm) send(t *testing.T, ask apptest.Asking, header string, replica in
 		s.note(id, func(h *heard) { h.mustSign = true })
 		return true
 	}
-	var problem struct{ Charged any }
+	var problem struct {
+		Code    string
+		Charged any
+	}
 	if err := json.Unmarshal(body, &problem); err != nil {
 		t.Errorf("%d: %s", response.StatusCode, body)
 	}
 	s.note(id, func(*heard) {})
+	s.count(fmt.Sprintf("answers %d %s", response.StatusCode, problem.Code))
 	return problem.Charged == false && response.Header.Get("Retry-After") == ""
 }
 

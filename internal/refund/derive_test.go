@@ -62,7 +62,8 @@ func TestNonce_ChangesWithEveryPartOfThePaymentsIdentity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		one, other := drawInputs(t, "one"), drawInputs(t, "other")
-		if one.nonce() != one.nonce() {
+		first := one.nonce()
+		if one.nonce() != first {
 			t.Fatal("the same payment has two refund nonces")
 		}
 		for name, changed := range map[string]inputs{

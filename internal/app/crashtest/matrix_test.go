@@ -12,7 +12,7 @@ import (
 )
 
 // atOnce is how many cases run beside each other, each in a world of its own: most of the time they wait for a block or a sweep.
-const atOnce = 6
+const atOnce = 8
 
 func TestTable_HasARowForEveryPointAndNoOther(t *testing.T) {
 	t.Parallel()
@@ -118,6 +118,7 @@ func TestMatrix(t *testing.T) {
 
 // run plays one case.
 func (k kase) run(t *testing.T, w *world) {
+	t.Log(k.row.scene.name)
 	s := &stage{world: w, name: fmt.Sprintf("%s %s", k.point, k.column), point: k.point, after: apptest.Fails, want: k.want()}
 	if k.serves {
 		s.after = apptest.Works

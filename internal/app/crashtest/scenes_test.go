@@ -30,7 +30,11 @@ func refuses(w http.ResponseWriter, _ *http.Request) {
 
 // walk is a call that nothing disturbs.
 func walk(work http.HandlerFunc) scene {
-	return scene{name: "a call that nothing disturbs", work: work, play: func(t testing.TB, s *stage) { s.send(t.Context()) }}
+	return scene{name: "a call that nothing disturbs", work: work, play: func(t testing.TB, s *stage) {
+		if got := s.send(t.Context()); got.status == 0 && s.point == "after:answer" {
+			t.Fatal("the caller got no answer")
+		}
+	}}
 }
 
 // resting is a call whose payment arrives while the service rests: it failed in a trial after the terms were given.

@@ -145,6 +145,7 @@ func table() map[crash.Point]row {
 		"before:answer": asItDoes,
 		"after:answer":  asItDoes,
 
+		// B153: the job of a server that died counts as running, and the refund goes on all the same.
 		"before:refund_sign":    whatever(bad, failed),
 		"after:refund_sign":     whatever(bad, failed),
 		"before:refund_send":    whatever(bad, failed),
