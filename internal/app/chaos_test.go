@@ -1,3 +1,5 @@
+//go:build storm
+
 package app_test
 
 import (

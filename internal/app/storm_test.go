@@ -1,3 +1,5 @@
+//go:build storm
+
 package app_test
 
 import (
@@ -215,13 +217,18 @@ func (s *storm) reorganise(t *testing.T) {
 	}
 }
 
-// kill ends one replica as a crash does, and starts another one in its place.
+// kill ends one replica as a crash does, and starts another one in its place. Meanwhile callers are sent to the one that is left.
 func (s *storm) kill(t *testing.T, i int) {
-	s.replica(i).App.Kill()
-	next := s.Replica(t)
+	dies := s.replica(i)
+	s.put(i, s.replica(1-i))
+	dies.App.Kill()
+	s.put(i, s.Replica(t))
+}
+
+func (s *storm) put(i int, replica *apptest.World) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.replicas[i] = next
+	s.replicas[i] = replica
 }
 
 // wait lets time pass.

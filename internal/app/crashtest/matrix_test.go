@@ -1,3 +1,5 @@
+//go:build crash
+
 package crashtest
 
 import (
@@ -187,16 +189,21 @@ func (s *stage) recover(t testing.TB, retries, late bool) {
 	s.ended = append(s.ended, s)
 }
 
-// insist sends the payment until the caller is told something that waiting does not change. A 402, on which a client signs another payment,
-// meets no payment that has moved, but for one that moves after its caller was told no.
+// insist sends the payment until the caller is told something that waiting does not change, and lets the sweeper have a look in between, as
+// Retry-After asks for. A 402, on which a client signs another payment, meets no payment that has moved, but for one that moves after its
+// caller was told no.
 func (s *stage) insist(t testing.TB) {
 	t.Helper()
+	looks := 0
 	eventually(t, "the caller is told how its call ended", func() bool {
+		s.balanced(t)
+		if looks++; looks%sweep != 1 {
+			return false
+		}
 		r := s.send(t.Context())
 		if r.status == http.StatusPaymentRequired && s.want.in > 0 && s.want != moved {
 			t.Fatalf("a payment that has moved is answered by %+v", r)
 		}
-		s.balanced(t)
 		return !r.waits() || s.want.lapses
 	})
 }

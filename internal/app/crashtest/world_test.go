@@ -1,3 +1,5 @@
+//go:build crash
+
 package crashtest
 
 import (
@@ -25,6 +27,7 @@ import (
 const (
 	patience = 60 * time.Second // until something that has to happen counts as not happening
 	often    = 100 * time.Millisecond
+	sweep    = 15 // looks in which the sweeper has looked too
 	// burst lets the chain run ahead of the clock as far as a test wants: authorizations lapse by its time.
 	burst = 100_000
 	grace = 60 * time.Second // in which a payment that was settled and not asked waits for its caller
