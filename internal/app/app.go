@@ -36,7 +36,7 @@ const (
 	readyAge  = 5 * time.Second
 	readyTime = 5 * time.Second
 	// drainTime is what calls under way get to end when the program stops: the longest endpoint, its probe, its settlement and its commits.
-	drainTime = 170 * time.Second
+	drainTime = 180 * time.Second
 )
 
 // Channels of the notifications that the schema's triggers send.

@@ -25,8 +25,9 @@ const (
 	settleLease = 30 * time.Second
 	// askGrace is what a lease adds to the endpoint's timeout while the service is being asked.
 	askGrace = 30 * time.Second
-	// writeTime bounds a commit with its retries.
-	writeTime = 10 * time.Second
+	// writeTime bounds a commit with its retries, recordTime the one that ends a call: failures of one service wait for each other there.
+	writeTime  = 10 * time.Second
+	recordTime = 25 * time.Second
 	// pendingRetry is what a caller is told to wait before it sends the same payment again.
 	pendingRetry = 5 * time.Second
 	readyRetry   = 5 * time.Second

@@ -14,7 +14,7 @@ import (
 // record writes how a paid call ended and answers it: the third commit. Not one byte of the service's answer leaves before the commit is
 // known; while it is not, the call is pending. result is nil where the service was not asked.
 func (p *Path) record(ctx context.Context, h held, d Delivery, s settlement, result *upstream.Result) Answer {
-	own, cancel := detached(ctx, writeTime)
+	own, cancel := detached(ctx, recordTime)
 	defer cancel()
 	d.sealed = p.seal(d, result)
 	settled := chain.Settlement{Status: chain.StatusSettled, Proof: s.proof, Transaction: s.proof.Transaction}
@@ -33,7 +33,7 @@ func (p *Path) record(ctx context.Context, h held, d Delivery, s settlement, res
 
 // recordTrial writes how a trial call ended and answers it.
 func (p *Path) recordTrial(ctx context.Context, d Delivery, s standing, result *upstream.Result) Answer {
-	own, cancel := detached(ctx, writeTime)
+	own, cancel := detached(ctx, recordTime)
 	defer cancel()
 	if err := p.Recorder.persist(own, d); err != nil {
 		return Answer{Call: d.Call, Reason: call.Internal, Charged: ChargedNo,

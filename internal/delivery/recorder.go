@@ -39,6 +39,7 @@ type Recorder struct {
 	rest     time.Duration // a cooldown, where the service names none
 	// retention is how long a served answer can be fetched again.
 	retention time.Duration
+	turns     turns
 }
 
 // NewRecorder returns a recorder that counts by a policy, lets services rest for so long, and keeps served answers for so long.
@@ -66,7 +67,12 @@ func (r *Recorder) record(ctx context.Context, d Delivery) error {
 	if effect != strikes.Increment && rest == 0 && d.Refund == nil {
 		return r.write(ctx, r.db, d, effect == strikes.Clear)
 	}
-	err := pgx.BeginFunc(ctx, r.db, func(tx pgx.Tx) error { return r.enforce(ctx, tx, d, effect, rest) })
+	end, err := r.turns.take(ctx, d.Service)
+	if err != nil {
+		return fmt.Errorf("record %s of call %s: %w", d.Outcome, d.Call, err)
+	}
+	defer end()
+	err = pgx.BeginFunc(ctx, r.db, func(tx pgx.Tx) error { return r.enforce(ctx, tx, d, effect, rest) })
 	if err != nil {
 		return fmt.Errorf("record %s of call %s: %w", d.Outcome, d.Call, err)
 	}
