@@ -40,7 +40,7 @@ check: ## formatting, module file, vet, staticcheck, contract artifacts
 	node contracts/build.mjs --check
 
 unit: ## all tests, against one Postgres server, with the official client
-	go run -race ./internal/postgres/pgtest/run -- go test -race -shuffle=on -parallel 8 -timeout 20m ./...
+	go run -race ./internal/postgres/pgtest/run -- go test -race -shuffle=on -parallel 3 -timeout 20m ./...
 
 fuzz: ## each fuzz target for FUZZ_TIME
 	@scripts/fuzz $(FUZZ_TIME)

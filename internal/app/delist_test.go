@@ -73,7 +73,7 @@ func concurrentFailures(t *testing.T, w *apptest.World, slug string, calls int) 
 }
 
 func TestStrikes_AHundredConcurrentFailuresAreOneStrikeWithAHundredDeliveries(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests: a hundred settlements at once want the whole machine.
 	w := apptest.Start(t)
 	const calls = 100
 	s := concurrentFailures(t, w, "hiccup", calls)
