@@ -75,7 +75,11 @@ func openCluster(dir string, as *account) (*cluster, error) {
 
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-func (c *cluster) close() { _ = c.lock.Close() } // closing lets the lock go
+// close lets the lock go. Closing alone would not: a program that this process is just starting has the file open as well, until it runs.
+func (c *cluster) close() {
+	_ = syscall.Flock(int(c.lock.Fd()), syscall.LOCK_UN)
+	_ = c.lock.Close()
+}
 
 // prepareDir makes the directory where there is none and returns its real path. As root others may pass through it (not list it),
 // because the server's account has to; what is inside is closed to them.
