@@ -57,14 +57,14 @@ conformance: ## official clients from npm against our server
 
 crash: ## kills the server at every point, starts it again, and prints how each call ends
 	@scripts/setup demo
-	@cd internal/app/crashtest && go test -race -tags crash -count=1 -timeout 15m -run TestMatrix | grep -vE '^(PASS|ok  )'
+	@cd internal/app/crashtest && go test -race -count=1 -timeout 15m -run TestMatrix | grep -vE '^(PASS|ok  )'
 
 N ?= 100000
 SEED ?=
 chaos: ## a long random run: N calls, SEED to repeat one; what came of it is written to docs/chaos.md
 	@scripts/setup demo
 	MARKET_CHAOS_CALLS=$(N) MARKET_CHAOS_SEED=$(SEED) MARKET_CHAOS_COMMIT=$$(git rev-parse HEAD) MARKET_CHAOS_RESULT=$(CURDIR)/docs/chaos.md \
-		go test -race -tags storm -count=1 -v -timeout 24h -run TestChaos ./internal/app
+		go test -race -count=1 -v -timeout 24h -run TestChaos ./internal/app
 
 cases: ## the public bug reports by number: covered, excepted, open, missing
 	@go test -race -count=1 -v -run TestCases ./cases | sed -nE 's/^ *cases_test.go:[0-9]+: //p; /^(FAIL|---)/p'

@@ -151,7 +151,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err != nil {
 		return nil, err
 	}
-	ready := readiness.New(rails.checks(), readyAge, readyTime, now)
+	ready := readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: a.readyChanged})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
 		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt,
@@ -163,6 +163,15 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Path: a.path, DB: a.db, Catalog: listings, Rules: rails.rules(c.Dev), Ready: ready, Networks: rails.networks(),
 		Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 	}), nil
+}
+
+// readyChanged tells the operator that a network stops or goes on: nothing else does as long as it refuses everybody politely.
+func (a *App) readyChanged(network string, err error) {
+	if err != nil {
+		a.log.Error().Err(err).Str("network", network).Msg("network is not ready: no payment is taken on it")
+		return
+	}
+	a.log.Info().Str("network", network).Msg("network is ready again")
 }
 
 // now cuts to what Postgres keeps, so that a value which is read back is equal.

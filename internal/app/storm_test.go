@@ -1,5 +1,3 @@
-//go:build storm
-
 package app_test
 
 import (
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"market/internal/app/apptest"
+	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/payment"
 )
@@ -114,55 +113,63 @@ func kindOf(dice *rand.Rand) int {
 	return workSlow + dice.IntN(workEnd-workSlow)
 }
 
+// A hearing is what a caller makes of an answer.
+type hearing int
+
+const (
+	_       hearing = iota
+	undone          // nothing is decided: the same payment is to be sent again
+	decided         // it is
+	shut            // nobody took the payment: the door is closed for a while
+)
+
 // call makes one call as a client does: it sends one payment, and the same one again while it is told that nothing is decided.
 func (s *storm) call(t *testing.T, i uint64) {
 	dice := rand.New(rand.NewPCG(s.seed, i)) //nolint:gosec // a test's dice
 	header := s.SignFor(t, s.payers[dice.IntN(len(s.payers))], s.terms, chaosLife)
 	ask := apptest.Ask(s.service.URL).With(fmt.Sprintf(`{"n":%d}`, kindOf(dice)))
-	for range 1 + dice.IntN(6) {
+	for tries := 1 + dice.IntN(6); tries > 0; {
 		patience := time.Minute
 		if dice.IntN(10) == 0 {
 			patience = time.Duration(1+dice.IntN(60)) * time.Millisecond
 		}
-		decided := s.send(t, ask, header, dice.IntN(2), patience)
-		if decided && dice.IntN(10) > 0 {
-			return
+		switch s.send(t, ask, header, dice.IntN(2), patience) {
+		case shut:
+			wait(t, time.Second)
+			continue
+		case decided:
+			if dice.IntN(10) > 0 {
+				return
+			}
 		}
+		tries--
 		wait(t, time.Duration(20+dice.IntN(400))*time.Millisecond)
 	}
 }
 
 // send sends once to one replica, and notes what comes back. A caller whose patience ends, or whose replica dies, hears nothing.
-func (s *storm) send(t *testing.T, ask apptest.Asking, header string, replica int, patience time.Duration) (decided bool) {
+func (s *storm) send(t *testing.T, ask apptest.Asking, header string, replica int, patience time.Duration) hearing {
 	ctx, leave := context.WithTimeout(t.Context(), patience)
 	defer leave()
 	ask = s.replica(replica).At(t, ask)
 	r, err := http.NewRequestWithContext(ctx, ask.Method, ask.URL, strings.NewReader(ask.Body))
 	if err != nil {
 		t.Error(err)
-		return true
+		return decided
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(payment.HeaderSignature, header)
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		s.count("answers that nobody heard")
-		return false
+		return undone
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
-		return false
+		return undone
 	}
 	id := response.Header.Get("Market-Call")
-	switch response.StatusCode {
-	case http.StatusOK:
-		s.note(id, func(h *heard) { h.served = true })
-		return true
-	case http.StatusPaymentRequired:
-		s.note(id, func(h *heard) { h.mustSign = true })
-		return true
-	}
 	var problem struct {
 		Code    string
 		Charged any
@@ -170,9 +177,23 @@ func (s *storm) send(t *testing.T, ask apptest.Asking, header string, replica in
 	if err := json.Unmarshal(body, &problem); err != nil {
 		t.Errorf("%d: %s", response.StatusCode, body)
 	}
+	s.count(strings.TrimSpace(fmt.Sprintf("answers %d %s", response.StatusCode, problem.Code)))
+	switch response.StatusCode {
+	case http.StatusOK:
+		s.note(id, func(h *heard) { h.served = true })
+		return decided
+	case http.StatusPaymentRequired:
+		s.note(id, func(h *heard) { h.mustSign = true })
+		return decided
+	}
 	s.note(id, func(*heard) {})
-	s.count(fmt.Sprintf("answers %d %s", response.StatusCode, problem.Code))
-	return problem.Charged == false && response.Header.Get("Retry-After") == ""
+	switch {
+	case problem.Code == string(call.NotReady):
+		return shut
+	case problem.Charged == false && response.Header.Get("Retry-After") == "":
+		return decided
+	}
+	return undone
 }
 
 // rage makes the weather until it is over, and looks at the books all the time.
@@ -191,13 +212,13 @@ func (s *storm) rage(t *testing.T, over <-chan struct{}) {
 			s.Chain.Pause()
 			wait(t, time.Duration(200+dice.IntN(1000))*time.Millisecond)
 			s.Chain.Resume()
-		case n < 35:
+		case n < 30:
 			s.count("reorganisations")
 			s.reorganise(t)
-		case n < 55:
+		case n < 40:
 			s.count("jumps of time past every lease")
 			s.Shift(t, time.Duration(40+dice.IntN(30))*time.Second)
-		case n < 65:
+		case n < 48:
 			s.count("replicas killed")
 			s.kill(t, dice.IntN(2))
 		}

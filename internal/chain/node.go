@@ -41,7 +41,8 @@ func dial(ctx context.Context, network Network, answerMax int64) (*Node, error) 
 		return nil, fmt.Errorf("dial %s: no RPC URL", network.ID)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 64 // the default of 2 closes most connections under load
+	transport.MaxIdleConnsPerHost = 64  // the default of 2 closes most connections under load
+	transport.DisableCompression = true // answers are small, and what arrives is what answerMax counts
 	client := &http.Client{
 		Transport: limited{transport, answerMax},
 		// An endpoint's URL often holds its key, which a redirect would carry elsewhere.

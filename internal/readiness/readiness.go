@@ -18,12 +18,20 @@ var ErrUnknown = errors.New("network is not checked")
 // A Check tells why a network is not ready; nil when it is.
 type Check func(ctx context.Context) error
 
+// Options say how a Checker judges.
+type Options struct {
+	Age   time.Duration // how long a verdict is good for
+	Limit time.Duration // a check that takes longer has failed
+	Now   func() time.Time
+	// Changed hears when a network is no longer ready, with the reason, and when it is again, with nil. One that is ready at first is no
+	// news.
+	Changed func(network string, err error)
+}
+
 // Checker keeps the verdict of one check a network.
 type Checker struct {
 	checks map[string]Check
-	age    time.Duration
-	limit  time.Duration
-	now    func() time.Time
+	opts   Options
 
 	flight singleflight.Group
 	mu     sync.Mutex
@@ -35,9 +43,9 @@ type verdict struct {
 	err error
 }
 
-// New returns a checker whose verdicts are good for age; a check that takes longer than limit has failed.
-func New(checks map[string]Check, age, limit time.Duration, now func() time.Time) *Checker {
-	return &Checker{checks: checks, age: age, limit: limit, now: now, last: map[string]verdict{}}
+// New returns a checker of these networks. It checks nothing before it is asked.
+func New(checks map[string]Check, opts Options) *Checker {
+	return &Checker{checks: checks, opts: opts, last: map[string]verdict{}}
 }
 
 // Ready returns why a network is not ready, from a verdict that is at most age old. Callers share one check; one that leaves does not
@@ -51,12 +59,12 @@ func (c *Checker) Ready(ctx context.Context, network string) error {
 		return v.err
 	}
 	done := c.flight.DoChan(network, func() (any, error) {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.Limit)
 		defer cancel()
 		err := check(limited)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.last[network] = verdict{at: c.now(), err: err}
+		if c.keep(network, err) {
+			c.opts.Changed(network, err)
+		}
 		return nil, err
 	})
 	select {
@@ -67,11 +75,20 @@ func (c *Checker) Ready(ctx context.Context, network string) error {
 	}
 }
 
+// keep stores a verdict, and says whether it is another one than before.
+func (c *Checker) keep(network string, err error) (changed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.last[network]
+	c.last[network] = verdict{at: c.opts.Now(), err: err}
+	return (before.err == nil) != (err == nil)
+}
+
 func (c *Checker) verdict(network string) (verdict, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v, seen := c.last[network]
-	return v, seen && c.now().Sub(v.at) < c.age
+	return v, seen && c.opts.Now().Sub(v.at) < c.opts.Age
 }
 
 // All returns every network's reason for not being ready; nil for those that are.

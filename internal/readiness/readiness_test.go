@@ -20,6 +20,10 @@ const (
 
 var errGas = errors.New("the gas wallet is empty")
 
+func options(now func() time.Time) readiness.Options {
+	return readiness.Options{Age: age, Limit: limit, Now: now, Changed: func(string, error) {}}
+}
+
 // checker has one network, whose check counts how often it ran.
 func checker(check readiness.Check) (c *readiness.Checker, runs *atomic.Int32) {
 	runs = new(atomic.Int32)
@@ -27,7 +31,7 @@ func checker(check readiness.Check) (c *readiness.Checker, runs *atomic.Int32) {
 		runs.Add(1)
 		return check(ctx)
 	}
-	return readiness.New(map[string]readiness.Check{network: counting}, age, limit, time.Now), runs
+	return readiness.New(map[string]readiness.Check{network: counting}, options(time.Now)), runs
 }
 
 func TestChecker_Ready_AVerdictIsGoodUntilItsAge(t *testing.T) {
@@ -38,7 +42,7 @@ func TestChecker_Ready_AVerdictIsGoodUntilItsAge(t *testing.T) {
 			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 			runs := 0
 			c := readiness.New(map[string]readiness.Check{network: func(context.Context) error { runs++; return verdict }},
-				age, limit, func() time.Time { return now })
+				options(func() time.Time { return now }))
 			want := func(when string, n int) {
 				t.Helper()
 				if err := c.Ready(t.Context(), network); !errors.Is(err, verdict) || runs != n {
@@ -132,9 +136,33 @@ func TestChecker_All_NamesEveryNetworkWithItsOwnVerdict(t *testing.T) {
 	c := readiness.New(map[string]readiness.Check{
 		network:    func(context.Context) error { return nil },
 		"eip155:1": func(context.Context) error { return errGas },
-	}, age, limit, time.Now)
+	}, options(time.Now))
 	all := c.All(t.Context())
 	if err, there := all[network]; len(all) != 2 || !there || err != nil || !errors.Is(all["eip155:1"], errGas) {
 		t.Errorf("all = %v, want %s ready and eip155:1 with %v", all, network, errGas)
+	}
+}
+
+func TestChecker_Ready_OnlyAChangeOfTheVerdictIsNews(t *testing.T) {
+	t.Parallel()
+	var (
+		now     = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		verdict error
+		news    []error
+	)
+	opts := options(func() time.Time { return now })
+	opts.Changed = func(name string, err error) {
+		if name != network {
+			t.Errorf("news of %s, want of %s", name, network)
+		}
+		news = append(news, err)
+	}
+	c := readiness.New(map[string]readiness.Check{network: func(context.Context) error { return verdict }}, opts)
+	for _, verdict = range []error{nil, nil, errGas, errGas, nil, nil} {
+		_ = c.Ready(t.Context(), network) // what it says is the subject of other tests
+		now = now.Add(age)
+	}
+	if len(news) != 2 || !errors.Is(news[0], errGas) || news[1] != nil {
+		t.Errorf("news = %v, want the failure and the recovery", news)
 	}
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -41,7 +43,10 @@ func logRequests(log zerolog.Logger) echo.MiddlewareFunc {
 			defer func() {
 				event := log.Info()
 				status := c.Response().Status
-				if !finished || l.reason == call.Internal {
+				switch {
+				case finished && l.reason == call.Internal && left(c, l.err):
+					event = event.Bool("caller_left", true)
+				case !finished || l.reason == call.Internal:
 					event = log.Error()
 				}
 				l.write(event, c, status, time.Since(started))
@@ -53,6 +58,11 @@ func logRequests(log zerolog.Logger) echo.MiddlewareFunc {
 			return nil
 		}
 	}
+}
+
+// left says that a request came to nothing because nobody waits for it any more: that is the caller's choice and no fault of ours.
+func left(c echo.Context, err error) bool {
+	return errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil
 }
 
 func (l *line) write(event *zerolog.Event, c echo.Context, status int, took time.Duration) {

@@ -1,5 +1,3 @@
-//go:build crash
-
 package crashtest
 
 import (
