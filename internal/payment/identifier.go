@@ -16,9 +16,9 @@ import (
 // who made the payment from who has merely seen its authorization there.
 const identifierKey = "payment-identifier"
 
-// identifierDeclaration is the extensions member of our challenge. The name is optional: stock clients add none.
-const identifierDeclaration = `{"` + identifierKey + `":{"info":{"required":false},"schema":{"type":"object","properties":{` +
-	`"required":{"type":"boolean"},"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}}}`
+// identifierDeclaration is how our challenge declares it. The name is optional: stock clients add none.
+const identifierDeclaration = `{"info":{"required":false},"schema":{"type":"object","properties":{` +
+	`"required":{"type":"boolean"},"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}}`
 
 var identifierForm = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 

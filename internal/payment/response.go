@@ -15,6 +15,16 @@ type SettleResponse struct {
 	Transaction string `json:"transaction"`
 	Network     string `json:"network"` // CAIP-2
 	Payer       string `json:"payer,omitempty"`
+	// Extensions is an object by extension; a client that knows none of them ignores it.
+	Extensions json.RawMessage `json:"extensions,omitempty"`
+}
+
+// WithReceipt returns the response with a signed receipt in it, where x402 clients look for one; nil adds nothing.
+func (r SettleResponse) WithReceipt(s *Signed) SettleResponse {
+	if s != nil {
+		r.Extensions = encodeJSON(map[string]any{receiptKey: map[string]any{"info": map[string]any{"receipt": s}}})
+	}
+	return r
 }
 
 // EncodeResponse returns the value of PAYMENT-RESPONSE.
