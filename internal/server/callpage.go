@@ -15,7 +15,7 @@ import (
 	"market/web"
 )
 
-var callTemplate = template.Must(template.ParseFS(web.Templates, "templates/call.html"))
+var callTemplate = template.Must(template.ParseFS(web.Templates, "templates/call.html", "templates/style.html"))
 
 // pagePolicy lets a page of ours show its own style and nothing else.
 const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -77,7 +77,6 @@ func (s *Server) writeCallPage(c echo.Context, r delivery.Record) error {
 	}
 	h := c.Response().Header()
 	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "Accept")
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
