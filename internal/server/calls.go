@@ -78,10 +78,10 @@ func (s *Server) callByID(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if wantsPage(c.Request()) {
-		return s.writeCallPage(c, r)
-	}
 	view := s.callView(r)
 	view.Receipt = s.path.Receipt(r)
+	if wantsPage(c.Request()) {
+		return s.writeCallPage(c, r, view)
+	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
