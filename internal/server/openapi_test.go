@@ -98,7 +98,7 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 		"/components/schemas/Refund/properties/state": words([]refund.State{refund.StateOwed, refund.StateSent, refund.StateConfirmed,
 			refund.StateParked, refund.StateVoid}),
 		"/components/schemas/OutcomeReceipt/properties/refundState": {payment.RefundOwed, payment.RefundNone, payment.RefundVoid},
-		"/components/headers/Market-Outcome/schema": append(words(call.Outcomes()), outcomePending),
+		"/components/headers/Market-Outcome/schema":                 append(words(call.Outcomes()), outcomePending),
 	} {
 		got := d.enum(t, pointer)
 		slices.Sort(got)
