@@ -49,6 +49,7 @@ func (s *Server) writePayPage(c echo.Context, t catalog.Target, challenge paymen
 		return fmt.Errorf("render the terms of %s: %w", t.Service.Slug, err)
 	}
 	h := c.Response().Header()
+	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
