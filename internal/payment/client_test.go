@@ -170,15 +170,6 @@ func TestSettleResponse_Bytes(t *testing.T) {
 	}
 }
 
-func TestCodeOf_EveryReasonHasACodeThatFitsAHeader(t *testing.T) {
-	t.Parallel()
-	for _, r := range call.Reasons() {
-		if code := CodeOf(r); code != code.or(CodeUnexpected) {
-			t.Errorf("%s: %q does not fit", r, code)
-		}
-	}
-}
-
 func TestCodeOfError_TheFinerCauseWins(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
