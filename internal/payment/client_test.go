@@ -163,7 +163,9 @@ func TestSettleResponse_Bytes(t *testing.T) {
 			}
 		})
 	}
-	for name, h := range map[string]string{"empty": "", "raw JSON": `{"success":true}`, "wrong type": header(`{"success":"yes"}`)} {
+	for name, h := range map[string]string{"empty": "", "raw JSON": `{"success":true}`, "wrong type": header(`{"success":"yes"}`),
+		"no success": header(`{"transaction":"0x"}`), "success in another case": header(`{"Success":true}`), "a payer that is a number": header(`{"success":true,"payer":1}`),
+		"success twice": header(`{"success":false,"success":true}`)} {
 		if r, err := DecodeResponse(h); err == nil {
 			t.Errorf("%s: %+v, want an error", name, r)
 		}
