@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/chain"
@@ -12,11 +14,17 @@ import (
 	"market/internal/refusal"
 )
 
-// An admitted payment decodes, and its payer signed it. Whether it may pay for this call is another question.
+// An admitted payment decodes, and its payer signed it, as far as there is no doubt. Whether it may pay for this call is another question.
 type admitted struct {
 	rail   Rail
 	offer  payment.Offer // zero where it answers none of ours
 	signed chain.Signed
+	digest common.Hash // that was signed
+	// doubt is why the payer did not sign, unless the chain knows better; nil where it did. Nothing is claimed or told in a payer's name before
+	// recognise has settled it.
+	doubt error
+	// simulated says that the very transfer went through when it was simulated for this request.
+	simulated bool
 	block  uint64 // the head that it was checked at
 	// identifier is the name that the caller gave the payment; empty for none.
 	identifier string
@@ -41,13 +49,13 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	if no != nil {
 		return nil, no
 	}
-	signed, err := payment.Identify(payload, offers...)
+	found, err := payment.Identify(payload, offers...)
 	if err != nil {
 		return nil, noPayment(r, err)
 	}
 	rail, _ := p.rail(payload.Accepted.Network) // Identify found an offer of ours on it
-	paid := &admitted{rail: rail, signed: signed, identifier: payload.Identifier}
-	if slices.Contains(rail.Ours, signed.From) {
+	paid := &admitted{rail: rail, signed: found.Signed, digest: found.Digest, doubt: found.Doubt, identifier: payload.Identifier}
+	if slices.Contains(rail.Ours, paid.signed.From) {
 		return paid, refusal.New(call.PaymentInvalid, "the payer is a wallet of this market").WithCause(payment.CodePayload)
 	}
 	if no := r.Target.Listed(); no != nil {

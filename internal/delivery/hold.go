@@ -32,6 +32,15 @@ func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, 
 	if paid == nil {
 		return held{}, p.turnDown(ctx, id, r, nil, no)
 	}
+	if paid.doubt != nil {
+		seen, answer := p.recognise(ctx, id, r, paid, no)
+		switch {
+		case answer != nil:
+			return held{}, answer
+		case seen:
+			return p.known(ctx, id, r, paid, no)
+		}
+	}
 	if no != nil {
 		return p.known(ctx, id, r, paid, no)
 	}
