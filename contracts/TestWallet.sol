@@ -38,7 +38,7 @@ contract TestWallet {
             return tx.gasprice == 0 ? this.isValidSignature.selector : bytes4(0);
         }
         if (mood == Mood.Reentering) {
-            (bool moved,) = msg.sender.call(abi.encodeWithSignature("transfer(address,uint256)", owner, 1));
+            (bool moved,) = msg.sender.call{gas: 20000}(abi.encodeWithSignature("transfer(address,uint256)", owner, 1));
             moved; // whether it did is for the books to show
             return this.isValidSignature.selector;
         }

@@ -25,7 +25,7 @@ type admitted struct {
 	doubt error
 	// simulated says that the very transfer went through when it was simulated for this request.
 	simulated bool
-	block  uint64 // the head that it was checked at
+	block     uint64 // the head that it was checked at
 	// identifier is the name that the caller gave the payment; empty for none.
 	identifier string
 }
