@@ -20,8 +20,8 @@ type admitted struct {
 	offer  payment.Offer // zero where it answers none of ours
 	signed chain.Signed
 	digest common.Hash // that was signed
-	// doubt is why the payer did not sign, unless the chain knows better; nil where it did. Nothing is claimed or told in a payer's name before
-	// recognise has settled it.
+	// doubt is why the payer did not sign, unless the chain knows better; nil where it did. While there is one, nothing is claimed or told in the
+	// payer's name.
 	doubt error
 	// simulated says that the very transfer went through when it was simulated for this request.
 	simulated bool
@@ -34,7 +34,7 @@ func (a admitted) identity() payment.Identity {
 	return payment.Identity{Network: a.rail.Network.ID, Asset: a.signed.Asset, Payer: a.signed.From, Nonce: a.signed.Nonce}
 }
 
-// admit decodes the payment header, matches it to our own terms and verifies it locally. With a refusal it returns the payment as far as
+// admit decodes the payment header, matches it to our own terms and verifies it: locally, but for a contract wallet's. With a refusal it returns the payment as far as
 // its signature holds, so that a payment that is known already is found before it is refused.
 func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error) {
 	header, _, err := payment.FromHeaders(r.Header)
@@ -74,6 +74,9 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	paid.block = head.Number
 	if err := payment.CheckTerms(paid.signed, paid.offer, head.Time); err != nil {
 		return paid, asRefusal(err)
+	}
+	if paid.doubt != nil {
+		return paid, p.vouch(ctx, paid)
 	}
 	return paid, nil
 }

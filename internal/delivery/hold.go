@@ -33,12 +33,12 @@ func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, 
 		return held{}, p.turnDown(ctx, id, r, nil, no)
 	}
 	if paid.doubt != nil {
-		seen, answer := p.recognise(ctx, id, r, paid, no)
-		switch {
-		case answer != nil:
-			return held{}, answer
-		case seen:
-			return p.known(ctx, id, r, paid, no)
+		// A refusal leaves the doubt, unless these very bytes were believed before.
+		switch _, err := p.recognise(ctx, paid); {
+		case err != nil:
+			return held{}, p.unsure(err)
+		case paid.doubt != nil:
+			return held{}, p.turnDown(ctx, id, r, nil, no) // the payer is not named: it may know nothing of this
 		}
 	}
 	if no != nil {

@@ -10,38 +10,45 @@ import (
 	"market/internal/refusal"
 )
 
-// recognise decides whether a request whose payment the payer's key did not sign stands for the payer all the same: a contract wallet has no key,
-// and what it takes for its word only the chain can tell. Until that is decided nothing is claimed under the payer's name, or anybody could use up
-// its nonces, and nothing is told of its calls. A forged payment costs two reads of the node at most, and none where its terms do not fit.
-//
-// The very bytes that were claimed once are believed without a question: the wallet answered for them then, and after the transfer it may not any
-// more. seen says that they are such bytes, of a call that is not free to be claimed again. An answer ends the request; without either, the doubt is
-// gone.
-func (p *Path) recognise(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) (seen bool, answer *Answer) {
+// vouch clears the doubt about a payment that its payer's key did not sign, or refuses it: a contract wallet has no key, and what it takes for its
+// word only the chain can tell. Until that is settled nothing is claimed under the payer's name, or anybody could use up its nonces. A forged
+// payment costs two reads of the node at most, and none where its terms do not fit.
+func (p *Path) vouch(ctx context.Context, paid *admitted) *refusal.Error {
+	known, err := p.recognise(ctx, paid)
+	switch {
+	case err != nil:
+		return asRefusal(err)
+	case paid.doubt == nil:
+		return nil
+	case known:
+		// Once the nonce is used no transfer can be simulated, and two signatures of one payment are none of an honest client's.
+		return refusal.New(call.PaymentReused, "a payment with this nonce of this payer is known here with another signature: send it as it was first sent")
+	}
+	if no := p.askWallet(ctx, paid); no != nil {
+		return no
+	}
+	paid.doubt = nil
+	return nil
+}
+
+// recognise clears the doubt where these very bytes were claimed before: the wallet answered for them then, and after the transfer it may not any
+// more. known says that the payment has a call that it can not be taken from.
+func (p *Path) recognise(ctx context.Context, paid *admitted) (known bool, err error) {
 	c, err := p.payments.Find(ctx, p.DB, paid.identity())
 	switch {
 	case errors.Is(err, payment.ErrUnclaimed):
+		return false, nil
 	case err != nil:
-		return false, p.unsure(err)
-	case c.Shown(paid.signed):
+		return false, err
+	}
+	if c.Shown(paid.signed) {
 		paid.doubt = nil
-		return c.State != call.StateReleased, nil
-	case c.State != call.StateReleased:
-		// Once the nonce is used nothing can be proved by simulating, and before it is, two signatures of one payment are none of an honest client's.
-		return false, p.told(refusal.New(call.PaymentReused, "a payment with this nonce of this payer is known here with another signature: send it as it was first sent"))
 	}
-	if no == nil {
-		no = p.vouched(ctx, paid)
-	}
-	if no != nil {
-		return false, p.turnDown(ctx, id, r, nil, no) // the payer is not named: it may know nothing of this
-	}
-	paid.doubt = nil
-	return false, nil
+	return c.State != call.StateReleased, nil
 }
 
-// vouched refuses a payment whose payer neither signed it nor is a contract wallet that takes the signature.
-func (p *Path) vouched(ctx context.Context, paid *admitted) *refusal.Error {
+// askWallet refuses a payment whose payer is no contract wallet that takes the signature.
+func (p *Path) askWallet(ctx context.Context, paid *admitted) *refusal.Error {
 	s := paid.signed
 	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
 	switch {
@@ -55,10 +62,10 @@ func (p *Path) vouched(ctx context.Context, paid *admitted) *refusal.Error {
 	// The nonce may be used by the very transfer that pays us, which the settlement looks for. No transfer can be simulated any more, so the wallet
 	// is asked itself.
 	takes, err := paid.rail.Node.Takes(ctx, s.From, paid.digest, s.Signature)
-	if err != nil {
+	switch {
+	case err != nil:
 		return notReady(p.Now().Add(readyRetry), err)
-	}
-	if !takes {
+	case !takes:
 		return untaken()
 	}
 	return nil

@@ -31,13 +31,20 @@ func (w *World) Wallet(t testing.TB, units uint64, mood devnet.Mood) Wallet {
 	return Wallet{address, owner}
 }
 
-// Delegated makes a key that holds so many base units and delegates to a contract (EIP-7702).
-func (w *World) Delegated(t testing.TB, units uint64, to common.Address) Wallet {
+// Plain makes a key that holds so many base units and signs for itself.
+func (w *World) Plain(t testing.TB, units uint64) Wallet {
 	t.Helper()
 	owner := private(t)
 	account := Wallet{crypto.PubkeyToAddress(owner.PublicKey), owner}
 	w.Mint(t, account.Address, units)
-	if err := w.Chain.Delegate(t.Context(), owner, to, 0); err != nil {
+	return account
+}
+
+// Delegated makes a key that holds so many base units and delegates to a contract (EIP-7702).
+func (w *World) Delegated(t testing.TB, units uint64, to common.Address) Wallet {
+	t.Helper()
+	account := w.Plain(t, units)
+	if err := w.Chain.Delegate(t.Context(), account.Owner, to, 0); err != nil {
 		t.Fatal(err)
 	}
 	return account
@@ -85,4 +92,29 @@ func private(t testing.TB) *ecdsa.PrivateKey {
 		t.Fatal(err)
 	}
 	return key
+}
+
+const sentSQL = `SELECT count(*) FROM engine_transactions`
+
+// Sent counts the transactions that were signed.
+func (w *World) Sent(t testing.TB) (n int) {
+	t.Helper()
+	if err := w.DB.QueryRow(t.Context(), sentSQL).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+const namedSQL = `SELECT count(*) FROM deliveries WHERE payer IS NOT NULL`
+
+// Nothing says that nothing was claimed, signed, or written under a payer's name.
+func (w *World) Nothing(t testing.TB) {
+	t.Helper()
+	var named int
+	if err := w.DB.QueryRow(t.Context(), namedSQL).Scan(&named); err != nil {
+		t.Fatal(err)
+	}
+	if calls, sent := w.Rows(t).Calls, w.Sent(t); calls != 0 || sent != 0 || named != 0 {
+		t.Errorf("%d claims, %d transactions and %d deliveries of a payer were written, want none", calls, sent, named)
+	}
 }
