@@ -23,7 +23,7 @@ var groups = []struct {
 }{
 	{"H", "header decoding", false},
 	{"M", "requirement matching", false},
-	{"S", "signature", false},
+	{"S", "signature", true},
 	{"T", "time", true},
 	{"V", "value", false},
 	{"R", "replay and race", true},
