@@ -23,7 +23,7 @@ var groups = []struct {
 }{
 	{"H", "header decoding", true},
 	{"M", "requirement matching", true},
-	{"S", "signature", false},
+	{"S", "signature", true},
 	{"T", "time", true},
 	{"V", "value", true},
 	{"R", "replay and race", true},

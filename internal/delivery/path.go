@@ -42,6 +42,8 @@ type Settler interface {
 type Node interface {
 	Head(ctx context.Context) (chain.Head, error)
 	Account(ctx context.Context, asset, owner common.Address, nonce common.Hash) (chain.AccountState, error)
+	Simulate(ctx context.Context, from common.Address, gas uint64, s chain.Signed) error
+	Takes(ctx context.Context, wallet common.Address, digest common.Hash, s chain.Signature) (bool, error)
 }
 
 // A Rail is one network on which calls are paid.
@@ -52,6 +54,7 @@ type Rail struct {
 	Settler  Settler
 	Treasury common.Address   // receives the payments, and gives them back
 	Ours     []common.Address // every wallet of this market on it: none of them is a caller
+	Gas      common.Address   // in whose name a transfer is simulated: who will send it, where that is known
 }
 
 // Config is what a Path is built from.

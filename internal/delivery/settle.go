@@ -36,7 +36,7 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 	if err != nil {
 		return refusal.New(call.Internal, "").WithCause(err)
 	}
-	if known {
+	if known || paid.simulated {
 		return nil
 	}
 	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
@@ -47,10 +47,11 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 	case account.NonceUsed:
 		// It may be used by the very transfer that pays us: the settlement looks for its log.
 		return nil
-	case account.HasCode:
-		return refusal.New(call.PaymentInvalid, "payments of contract accounts are not accepted").WithCause(payment.CodeSignature)
 	case account.Balance.Cmp(s.Value) < 0:
-		return refusal.New(call.PayerUnfunded, "the payer holds less than the price").WithCause(payment.CodeFunds)
+		return unfunded()
+	case account.HasCode:
+		// A key that delegated to code (EIP-7702): the token asks the code, and no longer the key.
+		return p.simulate(ctx, paid)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -125,7 +126,11 @@ func TestOpenAPI_X402HeadersAreWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature, err := payment.EncodePayload(read.Accepts[0], read.Resource, chain.Signed{Authorization: chain.Authorization{From: testPayer}})
+	ofKey, err := chain.ParseSignature(append(bytes.Repeat([]byte{1}, 64), 27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := payment.EncodePayload(read.Accepts[0], read.Resource, chain.Signed{Signature: ofKey, Authorization: chain.Authorization{From: testPayer}})
 	if err != nil {
 		t.Fatal(err)
 	}
