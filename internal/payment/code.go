@@ -96,6 +96,7 @@ var inV1 = map[Code]Code{
 	"invalid_exact_evm_transaction_failed":            CodeRejected,
 	"invalid_exact_evm_transfer_event_mismatch":       CodeRejected,
 	"invalid_exact_evm_insufficient_balance":          CodeFunds,
+	"eip6492_factory_not_allowed":                     "invalid_exact_evm_payload_undeployed_smart_wallet",
 }
 
 // In is how a version of x402 spells a code.
