@@ -12,6 +12,7 @@ import (
 	"market/internal/app/apptest"
 	"market/internal/chain"
 	"market/internal/devnet"
+	"market/internal/payment"
 )
 
 // longer is a form that no key gives, so that the token is shown it by its other overload. TestWallet minds the first 65 bytes.
@@ -143,8 +144,10 @@ func TestWallets_WhatTheTokenWouldRefuseIsRefusedBeforeTheClaim(t *testing.T) {
 	} {
 		a := w.Send(t, ask, w.SignAs(t, tt.payer, terms, tt.form))
 		expect(t, name, a, tt.status, tt.code)
-		if word, _ := a.JSON["error"].(string); word != tt.word {
-			t.Errorf("%s: x402's word is %q, want %q", name, word, tt.word)
+		// The body speaks x402 v1, the header v2.
+		want := payment.Code(tt.word).In(payment.V1)
+		if word, _ := a.JSON["error"].(string); word != string(want) {
+			t.Errorf("%s: x402's word is %q, want %q", name, word, want)
 		}
 		if a.JSON["charged"] != false {
 			t.Errorf("%s: charged %v", name, a.JSON["charged"])
