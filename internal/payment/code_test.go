@@ -68,6 +68,7 @@ var finer = map[Code]Code{
 	"invalid_exact_evm_transaction_failed":                   "invalid_transaction_state",
 	"invalid_exact_evm_transaction_simulation_failed":        "invalid_transaction_state",
 	"invalid_exact_evm_transfer_event_mismatch":              "invalid_transaction_state",
+	"eip6492_factory_not_allowed":                            "invalid_exact_evm_payload_undeployed_smart_wallet",
 	"invalid_exact_evm_insufficient_balance":                 "insufficient_funds",
 }
 
