@@ -60,7 +60,7 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	if no := r.Target.Listed(); no != nil {
 		return paid, no
 	}
-	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL, payment.Extensions()); err != nil {
+	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL, p.advertised(ctx, r.Target)); err != nil {
 		return paid, asRefusal(err)
 	}
 	if err := p.Ready.Ready(ctx, paid.rail.Network.ID); err != nil {

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -69,12 +70,14 @@ type Config struct {
 	Rails    []Rail // in the order in which they are offered
 	Now      func() time.Time
 
-	PublicURL string // without a trailing slash
-	FeeBPS    int    // basis points of the price, pinned at the claim
-	Refunds   RefundPolicy
-	Answers   answer.Store
-	SignIn    siwx.Expect   // who we are to a caller that signs in
-	Grace     time.Duration // in which a retry of a payment that was settled and not asked is still served
+	PublicURL     string // without a trailing slash
+	QuoteValidity time.Duration
+	Notary        payment.Notary // signs for the wallets that payments go to
+	FeeBPS        int            // basis points of the price, pinned at the claim
+	Refunds       RefundPolicy
+	Answers       answer.Store
+	SignIn        siwx.Expect   // who we are to a caller that signs in
+	Grace         time.Duration // in which a retry of a payment that was settled and not asked is still served
 	// RestoredAt is when a backup was restored; zero: none was. Transfers that are older and have no claim go to review.
 	RestoredAt time.Time
 	// OnError hears of what went wrong and changed no answer; it must not block.
@@ -86,6 +89,7 @@ type Path struct {
 	Config
 	owner    uuid.UUID // this process, as owner of the calls it walks
 	payments payment.Store
+	quotes   atomic.Pointer[quotes]
 	walking  sync.WaitGroup
 }
 
