@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/crash"
@@ -34,7 +36,7 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 	if err != nil {
 		return refusal.New(call.Internal, "").WithCause(err)
 	}
-	if known {
+	if known || paid.simulated {
 		return nil
 	}
 	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
@@ -45,10 +47,11 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 	case account.NonceUsed:
 		// It may be used by the very transfer that pays us: the settlement looks for its log.
 		return nil
-	case account.HasCode:
-		return refusal.New(call.PaymentInvalid, "payments of contract accounts are not accepted").WithCause(payment.CodeSignature)
 	case account.Balance.Cmp(s.Value) < 0:
-		return refusal.New(call.PayerUnfunded, "the payer holds less than the price").WithCause(payment.CodeFunds)
+		return unfunded()
+	case account.HasCode:
+		// A key that delegated to code (EIP-7702): the token asks the code, and no longer the key.
+		return p.simulate(ctx, paid)
 	}
 	return nil
 }
@@ -158,9 +161,15 @@ func (p *Path) pending(h held, s chain.Settlement, cause error) *Answer {
 	}
 }
 
+// receiptOf starts a receipt in the version of the request that is answered, whichever the payment came in first.
+func receiptOf(v payment.Version, n chain.Network, payer common.Address) *payment.SettleResponse {
+	return &payment.SettleResponse{Version: v, Network: v.NetworkName(n), Payer: payer.Hex()}
+}
+
 // receipt is the settlement in x402's words.
 func receipt(h held, success bool, s chain.Settlement, code payment.Code) *payment.SettleResponse {
-	out := &payment.SettleResponse{Success: success, Network: h.rail.Network.ID, Payer: h.signed.From.Hex()}
+	out := receiptOf(h.version, h.rail.Network, h.signed.From)
+	out.Success = success
 	switch {
 	case success:
 		out.Transaction = s.Proof.Transaction.Hex()

@@ -18,7 +18,7 @@ func TestStore_Unsettle_OnlyTheOwnerMovesACallThatIsNotSettled(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for n, from := range call.States() {
-		payment := s.claim()
+		payment := s.claim(t)
 		id := s.take(t, payment)
 		s.move(t, id, from, common.Hash{byte(n + 1)})
 
@@ -50,7 +50,7 @@ func TestStore_Unsettle_GoesWhereTheMovesLeadAndNowhereElse(t *testing.T) {
 		call.StateReleased, call.Unknown, call.Rejected, call.Settling, call.StateServed, call.StateRefused, call.StateFailed,
 		call.StateCooldownRefused, "lost", "",
 	} {
-		payment := s.claim()
+		payment := s.claim(t)
 		id := s.take(t, payment)
 		err := Store{}.Unsettle(t.Context(), s.db, id, payment.Owner, to, "because", common.Hash{})
 		if want := call.CanMove(call.Settling, to); (err == nil) != want {
@@ -69,7 +69,7 @@ func TestStore_Unsettle_GoesWhereTheMovesLeadAndNowhereElse(t *testing.T) {
 func TestStore_Unsettle_OfManyAtOnceOneMoves(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	id := s.take(t, payment)
 	var (
 		wg    sync.WaitGroup
@@ -95,7 +95,7 @@ func TestStore_Unsettle_OfManyAtOnceOneMoves(t *testing.T) {
 func TestStore_Unsettle_KeepsTheTransactionThatWasSent(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	id := s.take(t, payment)
 	first, second := common.Hash{1}, common.Hash{2}
 	for _, tt := range []struct {
@@ -122,7 +122,7 @@ func TestStore_Unsettle_KeepsTheTransactionThatWasSent(t *testing.T) {
 func TestStore_Known_IsWhoHasAProvedPaymentWithinAWeek(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	id := s.take(t, payment)
 	known := func(when string, payer common.Address, want bool) {
 		t.Helper()
