@@ -192,26 +192,35 @@ func TestWallets_AForgedSignatureNeitherClaimsNorTells(t *testing.T) {
 	}
 }
 
-// A wallet that says yes when it is simulated and no on the chain costs one transaction's gas. It is its payer's doing, whatever it says when it
-// is asked again.
-func TestWallets_AWalletOfTwoFacesIsRejectedAndNotTriedTwice(t *testing.T) {
+// A wallet that says yes when it is simulated and no on the chain costs one transaction's gas for each payment, of which it gets two a day. It is
+// its payer's doing, whatever it says when it is asked again.
+func TestWallets_AWalletOfTwoFacesIsRejectedAndSoonNotTried(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t)
 	s := w.List(t, "two-faced", apptest.Works, nil)
 	ask := apptest.Ask(s.URL)
-	header := w.SignAs(t, w.Wallet(t, apptest.PriceUnits, devnet.MoodTwoFaced), w.Challenge(t, ask), longer)
-	for _, name := range []string{"first", "again"} {
-		a := w.Send(t, ask, header)
-		expect(t, name, a, http.StatusPaymentRequired, "settle_rejected")
-		if a.JSON["charged"] != false {
-			t.Errorf("%s: charged %v", name, a.JSON["charged"])
+	terms := w.Challenge(t, ask)
+	wallet := w.Wallet(t, apptest.PriceUnits, devnet.MoodTwoFaced)
+	for n := range 2 {
+		header := w.SignAs(t, wallet, terms, longer)
+		for _, name := range []string{"first", "again"} {
+			a := w.Send(t, ask, header)
+			expect(t, name, a, http.StatusPaymentRequired, "settle_rejected")
+			if a.JSON["charged"] != false {
+				t.Errorf("%s: charged %v", name, a.JSON["charged"])
+			}
+		}
+		if sent := w.Sent(t); sent != n+1 || w.Count(t, "rejected") != n+1 {
+			t.Errorf("%d transactions were sent and %d calls rejected for %d payments", sent, w.Count(t, "rejected"), n+1)
 		}
 	}
-	if sent := w.Sent(t); sent != 1 {
-		t.Errorf("%d transactions were sent, want one", sent)
+	a := w.Send(t, ask, w.SignAs(t, wallet, terms, longer))
+	expect(t, "a third of the same wallet", a, http.StatusPaymentRequired, "payment_invalid")
+	if sent := w.Sent(t); sent != 2 || a.JSON["error"] != "invalid_exact_evm_transaction_failed" {
+		t.Errorf("%d transactions were sent, x402's word is %v", sent, a.JSON["error"])
 	}
-	if s.Asked() != 0 || len(w.OpenStrikes(t, s.Slug)) != 0 || w.Count(t, "rejected") != 1 {
-		t.Errorf("the service was asked %d times, has %d strikes, and %d calls are rejected", s.Asked(), len(w.OpenStrikes(t, s.Slug)), w.Count(t, "rejected"))
+	if s.Asked() != 0 || len(w.OpenStrikes(t, s.Slug)) != 0 {
+		t.Errorf("the service was asked %d times and has %d strikes", s.Asked(), len(w.OpenStrikes(t, s.Slug)))
 	}
 	wantMoved(t, w, 0, 0)
 }

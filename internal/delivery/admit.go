@@ -35,8 +35,9 @@ func (a admitted) identity() payment.Identity {
 	return payment.Identity{Network: a.rail.Network.ID, Asset: a.signed.Asset, Payer: a.signed.From, Nonce: a.signed.Nonce}
 }
 
-// admit decodes the payment header, matches it to our own terms and verifies it: locally, but for a contract wallet's. With a refusal it returns the payment as far as
-// its signature holds, so that a payment that is known already is found before it is refused.
+// admit decodes the payment header, matches it to our own terms and verifies it: locally, but for a contract wallet's signature, which it asks
+// about last. With a refusal it returns the payment as far as its signature holds, so that a payment that is known already is found before it is
+// refused.
 func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error) {
 	payload, err := payment.FromHeaders(r.Header)
 	if err != nil {

@@ -15,6 +15,9 @@ import (
 	"market/internal/refusal"
 )
 
+// undoneMax is how many payments of a day the code of one payer's account may take back on the chain: each costs a transaction.
+const undoneMax = 2
+
 // A settlement is a proved payment and what the service's standing was when it was written.
 type settlement struct {
 	standing
@@ -32,11 +35,14 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 	if rest > 0 {
 		return refusal.New(call.RefundLimit, "too many of this payer's calls to this endpoint ended refunded").WithUntil(p.Now().Add(rest))
 	}
-	known, err := p.payments.Known(ctx, p.DB, s.From)
-	if err != nil {
+	payer, err := p.payments.Payer(ctx, p.DB, s.From)
+	switch {
+	case err != nil:
 		return refusal.New(call.Internal, "").WithCause(err)
-	}
-	if known || paid.simulated {
+	case payer.Undone >= undoneMax:
+		return refusal.New(call.PaymentInvalid, "the code of the payer's account took %d payments of the last day when they were simulated, and not on the chain",
+			payer.Undone).WithCause(payment.CodeFailed)
+	case payer.Known || paid.simulated:
 		return nil
 	}
 	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)

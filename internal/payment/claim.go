@@ -205,15 +205,3 @@ func (Store) Unsettle(ctx context.Context, db postgres.DB, id call.ID, owner uui
 	}
 	return nil
 }
-
-const knownSQL = `
-SELECT EXISTS (SELECT 1 FROM calls WHERE payer = $1 AND created_at > market_now() - interval '7 days' AND transaction IS NOT NULL)`
-
-// Known says whether a payer has a settled payment here within 7 days. Who has not is a stranger, whose means are checked before a claim.
-func (Store) Known(ctx context.Context, db postgres.DB, payer common.Address) (bool, error) {
-	var known bool
-	if err := db.QueryRow(ctx, knownSQL, payer[:]).Scan(&known); err != nil {
-		return false, fmt.Errorf("look up payer %s: %w", payer, err)
-	}
-	return known, nil
-}
