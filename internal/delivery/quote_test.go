@@ -82,13 +82,14 @@ func until(t testing.TB, c payment.Challenge) int64 {
 	if err := json.Unmarshal(text, &header); err != nil {
 		t.Fatal(err)
 	}
-	for _, offer := range header.Extensions["offer-receipt"].Info.Offers {
-		if offer.Payload.ResourceURL != header.Resource.URL {
-			t.Errorf("the terms are signed for %s, the resource is %s", offer.Payload.ResourceURL, header.Resource.URL)
-		}
-		return offer.Payload.ValidUntil
+	offers := header.Extensions["offer-receipt"].Info.Offers
+	if len(offers) == 0 {
+		return 0
 	}
-	return 0
+	if signed := offers[0].Payload.ResourceURL; signed != header.Resource.URL {
+		t.Errorf("the terms are signed for %s, the resource is %s", signed, header.Resource.URL)
+	}
+	return offers[0].Payload.ValidUntil
 }
 
 func TestQuote_TermsAreSignedOnceForAllWhoAsk(t *testing.T) {

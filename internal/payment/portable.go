@@ -37,8 +37,10 @@ func portableSchema(schema json.RawMessage) (clean json.RawMessage, why string) 
 
 // Keywords that every validator of the dialect reads alike, by what stands behind them.
 var (
-	wordKeywords   = []string{"type", "enum", "const", "required", "uniqueItems", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format", "dependentRequired", "$comment"}
-	numberKeywords = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+	wordKeywords = []string{"type", "enum", "const", "required", "uniqueItems", "title", "description", "default", "examples", "deprecated",
+		"readOnly", "writeOnly", "format", "dependentRequired", "$comment"}
+	numberKeywords = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
+		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
 	schemaKeywords = []string{"additionalProperties", "items", "not", "if", "then", "else", "contains", "propertyNames"}
 	listKeywords   = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
 )
