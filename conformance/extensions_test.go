@@ -112,8 +112,11 @@ func TestIdentifier_OfTheOfficialClientIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header, err := payment.EncodePayload(required.Accepts[0], required.Resource,
-		chain.Signed{Signature: chain.Signature{31: 1, 63: 1, 64: 27}})
+	signature, err := chain.ParseSignature(append(bytes.Repeat([]byte{1}, 64), 27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, err := payment.EncodePayload(required.Accepts[0], required.Resource, chain.Signed{Signature: signature})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +129,7 @@ func TestIdentifier_OfTheOfficialClientIsTaken(t *testing.T) {
 	if err != nil || p.Identifier != got.ID || got.ID == "" {
 		t.Fatalf("identifier = %q, %v, want %q", p.Identifier, err, got.ID)
 	}
-	if _, err := payment.Match(p, []payment.Offer{offer}, resource); err != nil {
+	if _, err := payment.Match(p, []payment.Offer{offer}, resource, payment.Extensions()); err != nil {
 		t.Errorf("Match: %v", err)
 	}
 }

@@ -171,7 +171,7 @@ func (rs rails) delivery() []delivery.Rail {
 	var out []delivery.Rail
 	for _, r := range rs {
 		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Treasury: r.treasury.Address(),
-			Ours: append(r.treasuries(), r.gas)})
+			Ours: append(r.treasuries(), r.gas), Gas: r.gas})
 	}
 	return out
 }

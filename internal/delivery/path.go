@@ -43,6 +43,8 @@ type Settler interface {
 type Node interface {
 	Head(ctx context.Context) (chain.Head, error)
 	Account(ctx context.Context, asset, owner common.Address, nonce common.Hash) (chain.AccountState, error)
+	Simulate(ctx context.Context, from common.Address, gas uint64, s chain.Signed) error
+	Takes(ctx context.Context, wallet common.Address, digest common.Hash, s chain.Signature) (bool, error)
 }
 
 // A Rail is one network on which calls are paid.
@@ -53,6 +55,7 @@ type Rail struct {
 	Settler  Settler
 	Treasury common.Address   // receives the payments, and gives them back
 	Ours     []common.Address // every wallet of this market on it: none of them is a caller
+	Gas      common.Address   // in whose name a transfer is simulated: who will send it, where that is known
 }
 
 // Config is what a Path is built from.
@@ -115,6 +118,14 @@ func (p *Path) rail(network string) (Rail, bool) {
 		}
 	}
 	return Rail{}, false
+}
+
+func (p *Path) networks() []chain.Network {
+	networks := make([]chain.Network, len(p.Rails))
+	for i, r := range p.Rails {
+		networks[i] = r.Network
+	}
+	return networks
 }
 
 // detached returns a context that outlives the caller's request, with a deadline of its own.

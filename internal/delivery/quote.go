@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,20 @@ func (p *Path) challenge(t catalog.Target, offers []payment.Offer) (payment.Chal
 		return payment.Challenge{}, refusal.New(call.Internal, "").WithCause(err)
 	}
 	return q.challenge, nil
+}
+
+// advertised is what the challenge of a target says of its extensions, for payments that echo it. Where nobody is asked to pay at the moment it is
+// what every challenge says: a payment that was signed before is not held to more.
+func (p *Path) advertised(ctx context.Context, t catalog.Target) payment.Advertised {
+	offers, no := p.offers(ctx, t)
+	if no != nil {
+		return payment.Extensions()
+	}
+	challenge, no := p.challenge(t, offers)
+	if no != nil {
+		return payment.Extensions()
+	}
+	return challenge.Infos()
 }
 
 func (p *Path) quoteOf(t catalog.Target, offers []payment.Offer) (quote, error) {

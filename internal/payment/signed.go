@@ -49,7 +49,7 @@ func (n Notary) SignFor(payTo common.Address, s Statement) (*Signed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Signed{Format: formatEIP712, Payload: s, Signature: hexutil.Encode(signature[:])}, nil
+	return &Signed{Format: formatEIP712, Payload: s, Signature: hexutil.Encode(signature.Bytes())}, nil
 }
 
 // Signer returns whose signature it is. A statement that was changed after it was signed has some other signer, or none: whoever asks has

@@ -2,7 +2,7 @@ package wire
 
 // ParseObject reads a document of one JSON object that is not in a header, as strictly. The caller has capped it.
 func ParseObject(document []byte) (Value, error) {
-	root, err := parseJSON(document)
+	root, err := Parse(document)
 	if err != nil {
 		return Value{}, err
 	}
