@@ -48,11 +48,11 @@ func FuzzBazaar(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decodeHeader(c.Header(Unpaid)); err != nil {
+		if _, err := decodeHeader(HeaderSignature, c.Header(Unpaid)); err != nil {
 			t.Errorf("the challenge can not be read: %v", err)
 		}
 		if back := encodeJSON(map[string]any{"extensions": c.extensions}); len(c.extensions) > 0 {
-			if _, err := decodeHeader(header(string(back))); err != nil {
+			if _, err := decodeHeader(HeaderSignature, header(string(back))); err != nil {
 				t.Errorf("what a client sends back can not be read: %v: %s", err, back)
 			}
 		}
