@@ -40,22 +40,23 @@ func (v Value) Given(name string) bool {
 }
 
 // parseJSON reads exactly one value. The caller has capped data.
-func parseJSON(data []byte) (Value, error) {
+func parseJSON(data []byte, depthMax int) (Value, error) {
 	if !utf8.Valid(data) || !json.Valid(data) {
 		return Value{}, ErrNotJSON
 	}
-	p := parser{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	p := parser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), depthMax: depthMax}
 	p.dec.UseNumber()
 	return p.value(1)
 }
 
 type parser struct {
-	data []byte
-	dec  *json.Decoder
+	data     []byte
+	dec      *json.Decoder
+	depthMax int
 }
 
 func (p *parser) value(depth int) (Value, error) {
-	if depth > DepthMax {
+	if depth > p.depthMax {
 		return Value{}, ErrTooDeep
 	}
 	token, err := p.dec.Token()
