@@ -10,12 +10,8 @@ import (
 	"market/internal/wire"
 )
 
-const (
-	// bodyBytesMax is four times the longest payment header that we take elsewhere; a usual body has 2 KiB.
-	bodyBytesMax = 64 << 10
-	// depthMax leaves room for what sellers declare in extensions, a JSON schema for example, which the payment echoes.
-	depthMax = 2 * wire.DepthMax
-)
+// bodyBytesMax is four times the longest payment header that we take elsewhere; a usual body has 2 KiB.
+const bodyBytesMax = 64 << 10
 
 // A request is a body of /verify or /settle.
 type request struct {
@@ -38,9 +34,9 @@ func readBody(body io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads a body of either version. Every error is a refusal for payment_malformed whose text is ours: it never holds a part of the body.
+// decode reads a body of either version, whose length is checked. Every error is a refusal for payment_malformed whose text is ours: it never holds a part of the body.
 func decode(body []byte) (request, error) {
-	root, err := wire.ParseObject(body, bodyBytesMax, depthMax)
+	root, err := wire.Parse(body)
 	if err != nil {
 		return request{}, malformed(payment.CodePayload, "The body must be one JSON object: %s.", wordOf(err))
 	}
@@ -67,16 +63,10 @@ func decode(body []byte) (request, error) {
 
 func wordOf(err error) string {
 	switch {
-	case errors.Is(err, wire.ErrEmpty):
-		return "it is empty"
-	case errors.Is(err, wire.ErrTooLong):
-		return "it is too long"
 	case errors.Is(err, wire.ErrDuplicateKey):
 		return "a member occurs twice"
 	case errors.Is(err, wire.ErrTooDeep):
 		return "it nests too deep"
-	case errors.Is(err, wire.ErrNotObject):
-		return "it is another JSON value"
 	}
 	return "it is not JSON in UTF-8"
 }

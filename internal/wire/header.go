@@ -28,22 +28,7 @@ func DecodeObject(header string, bytesMax int) (Value, error) {
 	if !ok {
 		return Value{}, ErrNotBase64
 	}
-	return objectIn(data, DepthMax)
-}
-
-// ParseObject reads a body of at most bytesMax bytes: one JSON object, nested at most depthMax deep.
-func ParseObject(body []byte, bytesMax, depthMax int) (Value, error) {
-	if len(body) == 0 {
-		return Value{}, ErrEmpty
-	}
-	if len(body) > bytesMax {
-		return Value{}, ErrTooLong
-	}
-	return objectIn(body, depthMax)
-}
-
-func objectIn(data []byte, depthMax int) (Value, error) {
-	root, err := parseJSON(data, depthMax)
+	root, err := Parse(data)
 	if err != nil {
 		return Value{}, err
 	}
