@@ -329,3 +329,8 @@ func record(h http.Handler, method, path, body string) *httptest.ResponseRecorde
 	h.ServeHTTP(w, r)
 	return w
 }
+
+// away is a node that does not answer.
+type away struct{}
+
+func (away) Head(context.Context) (chain.Head, error) { return chain.Head{}, errOurs }
