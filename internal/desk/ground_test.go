@@ -205,11 +205,7 @@ func ask(t *testing.T, url string, body any) answer {
 	t.Helper()
 	raw, ok := body.(string)
 	if !ok {
-		text, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw = string(text)
+		raw = string(encode(t, body))
 	}
 	return askAs(t, url, "Bearer "+token, raw)
 }
@@ -334,3 +330,12 @@ func record(h http.Handler, method, path, body string) *httptest.ResponseRecorde
 type away struct{}
 
 func (away) Head(context.Context) (chain.Head, error) { return chain.Head{}, errOurs }
+
+func encode(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -3,7 +3,6 @@ package desk
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"testing"
@@ -190,10 +189,7 @@ func TestDesk_Settle_GoesOnWhenTheClientLeaves(t *testing.T) {
 	g := newGround(t)
 	url := g.desk(t, nil)
 	s := g.authorize(t, nil)
-	raw, err := json.Marshal(g.body(payment.V2, s, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := encode(t, g.body(payment.V2, s, nil))
 	g.Pause()
 	ctx, leave := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/settle", bytes.NewReader(raw))
