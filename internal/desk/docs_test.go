@@ -52,7 +52,7 @@ func TestDocs_EveryCodeIsInTheTable(t *testing.T) {
 	for _, code := range []payment.Code{
 		codeScheme, codeNetwork, codeBalance, codeNonceUsed, codeSimulated, codeUnauthorized, codeRate, codeRecipient, payment.CodeDomainMissing,
 		payment.CodeDomainName, payment.CodeNetwork, payment.CodeRequirements, payment.CodeSignature, payment.CodeRecipient, payment.CodeValue,
-		payment.CodeValidAfter, payment.CodeValidBefore, payment.CodePending,
+		payment.CodeValidAfter, payment.CodeValidBefore, payment.CodePending, payment.CodeDuplicate,
 	} {
 		if !strings.Contains(text, "`"+string(code)+"`") {
 			t.Errorf("docs/facilitator.md does not explain %s", code)
