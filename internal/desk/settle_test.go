@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -184,31 +186,42 @@ func TestDesk_Settle_SaysWhyNothingMoved(t *testing.T) {
 	g.wantSettled(t, payment.V2, s, ask(t, url+"/settle", g.body(payment.V2, s, nil)))
 }
 
+// A held engine settles once it is let go.
+type held struct {
+	Engine
+	asked, release chan struct{}
+}
+
+func (h held) Settle(ctx context.Context, s chain.Signed) chain.Settlement {
+	close(h.asked)
+	<-h.release
+	return h.Engine.Settle(ctx, s)
+}
+
 func TestDesk_Settle_GoesOnWhenTheClientLeaves(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
-	url := g.desk(t, nil)
+	engine := held{asked: make(chan struct{}), release: make(chan struct{})}
+	var handler http.Handler
+	g.desk(t, func(c *Config) {
+		engine.Engine = c.Rails[0].Engine
+		c.Rails[0].Engine = engine
+		handler = New(*c).Public().Handler
+	})
 	s := g.authorize(t, nil)
-	raw := encode(t, g.body(payment.V2, s, nil))
-	g.Pause()
 	ctx, leave := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/settle", bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/settle", bytes.NewReader(encode(t, g.body(payment.V2, s, nil))))
 	r.Header.Set("Authorization", "Bearer "+token)
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		if response, err := http.DefaultClient.Do(r); err == nil {
-			_ = response.Body.Close()
-		}
-	}()
-	eventually(t, "the transaction is stored", func() bool { return g.sent(t) == 1 })
+	w := httptest.NewRecorder()
+	done := make(chan struct{})
+	go func() { defer close(done); handler.ServeHTTP(w, r) }()
+	<-engine.asked
 	leave()
-	<-gone
-	g.Resume()
-	eventually(t, "the shop has the money", func() bool { return g.transfers(t) == 1 })
+	close(engine.release)
+	<-done
+	if n := g.transfers(t); n != 1 || !strings.Contains(w.Body.String(), `"success":true`) {
+		t.Errorf("%d transfers, and the answer that nobody reads is %s", n, w.Body)
+	}
 }
 
 // Trouble of ours is no verdict on the payment: the client asks again.

@@ -185,9 +185,9 @@ func TestDesk_Verify_AsksForSixSecondsOfLife(t *testing.T) {
 	g := newGround(t)
 	s := g.authorize(t, nil)
 	for left, want := range map[uint64]string{
-		lifeSecondsMin - 1: "invalid_exact_evm_payload_authorization_valid_before",
-		lifeSecondsMin:     "",
-		lifeSecondsMin + 1: "",
+		5: "invalid_exact_evm_payload_authorization_valid_before",
+		6: "",
+		7: "",
 	} {
 		url := g.desk(t, func(c *Config) { c.Rails[0].Node = clock(s.ValidBefore - left) })
 		if a := ask(t, url+"/verify", g.body(payment.V2, s, nil)); a.code() != want {
