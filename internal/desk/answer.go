@@ -86,7 +86,7 @@ func writeVerification(c echo.Context, rq request, err error) error {
 // writeSettlement answers /settle.
 func writeSettlement(c echo.Context, rq request, transaction common.Hash, err error) error {
 	l := logOf(c)
-	answer := settlement{SettleResponse: payment.SettleResponse{Success: err == nil, Network: rq.required.Network, Payer: payerOf(rq)}}
+	answer := settlement{SettleResponse: payment.SettleResponse{Version: rq.payload.Version, Success: err == nil, Network: rq.required.Network, Payer: payerOf(rq)}}
 	if transaction != (common.Hash{}) {
 		answer.Transaction = transaction.Hex()
 	}

@@ -50,9 +50,10 @@ func TestDocs_EveryCodeIsInTheTable(t *testing.T) {
 	t.Parallel()
 	text := readDoc(t)
 	for _, code := range []payment.Code{
-		codeScheme, codeNetwork, codeBalance, codeNonceUsed, codeSimulated, codeUnauthorized, codeRate, codeRecipient, payment.CodeDomainMissing,
+		codeScheme, codeNetwork, codeBalance, codeUnauthorized, codeRate, codeRecipient, payment.CodeDomainMissing,
 		payment.CodeDomainName, payment.CodeNetwork, payment.CodeRequirements, payment.CodeSignature, payment.CodeRecipient, payment.CodeValue,
 		payment.CodeValidAfter, payment.CodeValidBefore, payment.CodePending, payment.CodeDuplicate,
+		"invalid_exact_evm_nonce_already_used", "invalid_exact_evm_transaction_simulation_failed",
 	} {
 		if !strings.Contains(text, "`"+string(code)+"`") {
 			t.Errorf("docs/facilitator.md does not explain %s", code)
