@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/rs/zerolog"
@@ -23,7 +22,7 @@ type Desk struct{ process }
 // StartDesk builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the desk.
 func StartDesk(ctx context.Context, c config.Desk, log zerolog.Logger) (*Desk, error) {
 	d := &Desk{}
-	if err := d.start(ctx, c, log, 0); err != nil {
+	if err := d.start(ctx, c, log); err != nil {
 		own, done := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer done()
 		return nil, errors.Join(err, d.Stop(own))
@@ -31,8 +30,7 @@ func StartDesk(ctx context.Context, c config.Desk, log zerolog.Logger) (*Desk, e
 	return d, nil
 }
 
-// start gives each settlement so long before it answers that it is pending; 0: as long as clients wait.
-func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger, settleTime time.Duration) error {
+func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) error {
 	background := d.begin(ctx, log)
 	gas, err := openKey("MARKET_GAS", c.Gas)
 	if err != nil {
@@ -49,7 +47,7 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger, set
 	if err != nil {
 		return err
 	}
-	door := desk.New(desk.Config{DB: d.db, Rails: open.desk(), Keys: keys, Signer: gas.Address().Hex(), SettleTime: settleTime, Log: log})
+	door := desk.New(desk.Config{DB: d.db, Rails: open.desk(), Keys: keys, Signer: gas.Address().Hex(), Log: log})
 	d.running.Go(func() { door.Tidy(background) })
 	ready := readiness.New(open.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
 	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now}).Ops())
