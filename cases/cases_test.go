@@ -23,7 +23,7 @@ var groups = []struct {
 }{
 	{"H", "header decoding", true},
 	{"M", "requirement matching", true},
-	{"S", "signature", false},
+	{"S", "signature", true},
 	{"T", "time", true},
 	{"V", "value", true},
 	{"R", "replay and race", true},
@@ -33,7 +33,7 @@ var groups = []struct {
 	{"F", "refunds", true},
 	{"O", "payouts", false},
 	{"C", "discovery, catalog, strikes", false},
-	{"W", "web and CORS", false},
+	{"W", "web and CORS", true},
 	{"A", "admin", false},
 	{"J", "jobs and webhooks", false},
 }

@@ -97,6 +97,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	a.running.Go(func() { a.beat(background, a.path.Owner(), a.door.Addr().String()) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
+	a.door = server.Readable(a.door)
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
@@ -128,6 +129,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
 		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt,
+		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace,
 		Answers: answer.NewStore(box), SignIn: signIn,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },

@@ -37,7 +37,7 @@ func TestFacilitator_SettlesForASellerThatIsNotOfThisMarketplace(t *testing.T) {
 	raw, err := json.Marshal(map[string]any{
 		"x402Version": 2, "paymentRequirements": terms,
 		"paymentPayload": map[string]any{"x402Version": 2, "accepted": terms, "payload": map[string]any{
-			"signature": hexutil.Encode(s.Signature[:]),
+			"signature": hexutil.Encode(s.Signature.Bytes()),
 			"authorization": map[string]any{"from": s.From.Hex(), "to": s.To.Hex(), "value": s.Value.String(), "validAfter": "0",
 				"validBefore": strconv.FormatUint(s.ValidBefore, 10), "nonce": s.Nonce.Hex()},
 		}},

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -67,7 +68,8 @@ func TestPayment_WhatIsMalformedIsToldSoWithTheTerms(t *testing.T) {
 		"no authorization":                         set("payload.authorization", nil),
 		"no signature":                             set("payload.signature", nil),
 		"a compact signature":                      set("payload.signature", "0x"+strings.Repeat("11", 64)),
-		"a signature of 66 bytes":                  set("payload.signature", "0x"+strings.Repeat("11", 66)),
+		"a signature of 4097 bytes":                set("payload.signature", "0x"+strings.Repeat("11", 4097)),
+		"a wrapper of ERC-6492 around nothing":     set("payload.signature", "0x"+strings.Repeat("11", 66)+strings.Repeat("6492", 16)),
 		"a signature whose v is no v":              set("payload.signature", "0x"+strings.Repeat("11", 64)+"1d"),
 		"a header that is too long":                set("padding", strings.Repeat("x", 20_000)),
 		"a member that occurs twice":               base64.StdEncoding.EncodeToString([]byte(`{"x402Version":2,"x402Version":2}`)),
@@ -179,9 +181,10 @@ func TestPayment_OnlyOurTermsPayForACall(t *testing.T) {
 		"another token's version":                 {extra(map[string]any{"name": "USDC", "version": "9", "paymentFlow": "upfront"}), "payment_mismatch", "invalid_exact_evm_token_version_mismatch"},
 		"a payment for a cheaper service":         {w.Sign(t, payer, w.Challenge(t, apptest.Ask(cheap.URL))), "payment_mismatch", "invalid_payment_requirements"},
 		"a payment for another at the same price": {w.Sign(t, payer, w.Challenge(t, apptest.Ask(twin.URL))), "payment_mismatch", "invalid_payment_requirements"},
-		"a value changed after signing":           {with(good, "value", "1"), "payment_invalid", "invalid_exact_evm_signature"},
-		"a recipient changed after signing":       {with(good, "to", stranger), "payment_invalid", "invalid_exact_evm_signature"},
+		"a value changed after signing":           {with(good, "value", "1"), "payment_invalid", "invalid_exact_evm_payload_authorization_value_mismatch"},
+		"a recipient changed after signing":       {with(good, "to", stranger), "payment_invalid", "invalid_exact_evm_recipient_mismatch"},
 		"a payer changed after signing":           {with(good, "from", stranger), "payment_invalid", "invalid_exact_evm_signature"},
+		"a signature of 66 bytes":                 {apptest.WithSignature(t, good, bytes.Repeat([]byte{1}, 66)), "payment_invalid", "invalid_exact_evm_signature"},
 		"our price agreed to and less signed": {apptest.Rewritten(t, signed(func(a map[string]any) { a["amount"] = "1" }), func(p map[string]any) {
 			accepted, _ := p["accepted"].(map[string]any)
 			accepted["amount"] = "2000"

@@ -13,6 +13,7 @@ import (
 	"market/internal/config"
 	"market/internal/delivery"
 	"market/internal/facilitator"
+	"market/internal/payment"
 	"market/internal/readiness"
 	"market/internal/refund"
 )
@@ -170,7 +171,7 @@ func (rs rails) delivery() []delivery.Rail {
 	var out []delivery.Rail
 	for _, r := range rs {
 		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Treasury: r.treasury.Address(),
-			Ours: append(r.treasuries(), r.gas)})
+			Ours: append(r.treasuries(), r.gas), Gas: r.gas})
 	}
 	return out
 }
@@ -183,6 +184,15 @@ func (rs rails) refund() map[string]refund.Rail {
 			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...)}
 	}
 	return out
+}
+
+// notary signs what the treasuries say: receipts, and the terms of calls.
+func (rs rails) notary() payment.Notary {
+	var keys []chain.Key
+	for _, r := range rs {
+		keys = append(append(keys, r.treasury), r.retired...)
+	}
+	return payment.NewNotary(keys...)
 }
 
 // checks returns the direct readiness check of each network: its head moves, and the gas key can pay for settlements and refunds.

@@ -189,3 +189,22 @@ func TestV1_AnOldPriceIsAcceptableForTheQuoteValidity(t *testing.T) {
 		t.Errorf("the treasury holds %d, want both prices", got)
 	}
 }
+
+// A contract wallet pays in v1 as well, whose asset no key's signature names.
+func TestV1_AContractWalletPays(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	s := w.List(t, "elderwallet", apptest.Works, nil)
+	ask := apptest.Ask(s.URL)
+	signed := w.SignAs(t, w.Wallet(t, apptest.PriceUnits, devnet.MoodHonest), w.Challenge(t, ask), longer)
+	header := apptest.Encode(t, map[string]any{"x402Version": 1, "scheme": "exact", "network": devnet.V1Name, "payload": apptest.Decode(t, signed)["payload"]})
+	first := w.Send(t, ask.V1(header), "")
+	if first.Status != http.StatusOK {
+		t.Fatalf("the call: %d %s", first.Status, first.Body)
+	}
+	for what, again := range map[string]apptest.Answer{"again in v1": w.Send(t, ask.V1(header), ""), "again in v2": w.Send(t, ask, signed)} {
+		if again.Status != http.StatusOK || again.Call() != first.Call() {
+			t.Errorf("%s: %d, call %s, want %s: %s", what, again.Status, again.Call(), first.Call(), again.Body)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package caller_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -100,14 +101,14 @@ func (s *shop) judge(r *http.Request) (chain.Signed, payment.Code) {
 	if err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}
-	signed, err := payment.Identify(p, o)
-	if err != nil {
+	found, err := payment.Identify(p, o)
+	if err = cmp.Or(err, found.Doubt); err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}
-	if err := payment.CheckTerms(signed, o, nowUnix); err != nil {
+	if err := payment.CheckTerms(found.Signed, o, nowUnix); err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}
-	return signed, ""
+	return found.Signed, ""
 }
 
 // requests returns what was asked so far, in order.

@@ -34,6 +34,15 @@ func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, 
 	if paid == nil {
 		return held{}, p.turnDown(ctx, id, r, nil, no)
 	}
+	if paid.doubt != nil {
+		// A refusal leaves the doubt, unless these very bytes were believed before.
+		switch _, err := p.recognise(ctx, paid); {
+		case err != nil:
+			return held{}, p.unsure(err)
+		case paid.doubt != nil:
+			return held{}, p.turnDown(ctx, id, r, nil, no) // the payer is not named: it may know nothing of this
+		}
+	}
 	if no != nil {
 		return p.known(ctx, id, r, paid, no)
 	}

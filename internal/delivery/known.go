@@ -93,8 +93,9 @@ func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c paym
 			"the token refused this payment"
 		return a
 	case call.StateServed:
-		return p.redeem(ctx, r, paid, a)
+		return p.withReceipt(p.redeem(ctx, r, paid, a), record)
 	case call.StateRefused, call.StateFailed, call.StateCooldownRefused:
+		a.Signed = p.Receipt(record)
 		return a
 	}
 	return a

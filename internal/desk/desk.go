@@ -103,8 +103,12 @@ func (d *Desk) verify(c echo.Context) error {
 }
 
 func (d *Desk) check(ctx context.Context, rq request) error {
-	rail, signed, err := d.identify(rq)
+	rail, found, err := d.identify(rq)
 	if err != nil {
+		return err
+	}
+	signed := found.Signed
+	if err := vouch(ctx, rail, found); err != nil {
 		return err
 	}
 	if err := checkLife(ctx, rail, signed); err != nil {

@@ -152,7 +152,7 @@ func (g *ground) body(version payment.Version, s chain.Signed, change func(objec
 		"maxTimeoutSeconds": 120, "extra": object{"name": devnet.TokenName, "version": devnet.TokenVersion},
 	}
 	payload := object{"x402Version": int(version), "payload": object{
-		"signature": hexutil.Encode(s.Signature[:]),
+		"signature": hexutil.Encode(s.Signature.Bytes()),
 		"authorization": object{
 			"from": s.From.Hex(), "to": s.To.Hex(), "value": s.Value.String(), "nonce": s.Nonce.Hex(),
 			"validAfter": strconv.FormatUint(s.ValidAfter, 10), "validBefore": strconv.FormatUint(s.ValidBefore, 10),
@@ -315,7 +315,7 @@ func (g *ground) nameIn(version payment.Version) string {
 }
 
 // Head of a clock is a block of that time.
-func (c clock) Head(context.Context) (chain.Head, error) { return chain.Head{Time: uint64(c)}, nil }
+func (c clock) Head(context.Context) (chain.Head, error) { return chain.Head{Time: c.time}, nil }
 
 // record sends a request without a connection.
 func record(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
@@ -327,7 +327,7 @@ func record(h http.Handler, method, path, body string) *httptest.ResponseRecorde
 }
 
 // away is a node that does not answer.
-type away struct{}
+type away struct{ Node }
 
 func (away) Head(context.Context) (chain.Head, error) { return chain.Head{}, errOurs }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/payment"
@@ -26,9 +28,11 @@ type Rail struct {
 	Engine  Engine
 }
 
-// A Node tells the time of the chain.
+// A Node tells the time of the chain, and what it knows of a payer; chain.Node is one.
 type Node interface {
 	Head(ctx context.Context) (chain.Head, error)
+	Account(ctx context.Context, asset, owner common.Address, nonce common.Hash) (chain.AccountState, error)
+	Takes(ctx context.Context, wallet common.Address, digest common.Hash, s chain.Signature) (bool, error)
 }
 
 // An Engine moves the money; facilitator.Engine is one.
@@ -39,24 +43,50 @@ type Engine interface {
 }
 
 // identify checks everything of a request that needs no chain, in the order of the official facilitators: the seller's terms are ones that we
-// settle, and the payer signed exactly what the seller asks for. Every error is a refusal.
-func (d *Desk) identify(rq request) (Rail, chain.Signed, error) {
+// settle, and the payer signed exactly what the seller asks for, as far as there is no doubt. Every error is a refusal.
+func (d *Desk) identify(rq request) (Rail, payment.Identified, error) {
 	r, offer, err := d.offer(rq)
 	if err != nil {
-		return Rail{}, chain.Signed{}, err
+		return Rail{}, payment.Identified{}, err
 	}
 	p := rq.payload.Normalize(r.Network)
-	signed, err := payment.Identify(p, offer)
+	found, err := payment.Identify(p, offer)
 	if err != nil {
-		return r, chain.Signed{}, err
+		return r, payment.Identified{}, err
 	}
-	if err := payment.CheckTransfer(signed, offer); err != nil {
-		return r, signed, err
+	if err := payment.CheckTransfer(found.Signed, offer); err != nil {
+		return r, found, err
 	}
 	if a := p.Accepted; p.Version == payment.V2 && (a.PayTo != offer.PayTo || a.Amount.Cmp(offer.Amount) != 0) {
-		return r, signed, invalid(payment.CodeRequirements, "accepted names another recipient or amount than paymentRequirements.")
+		return r, found, invalid(payment.CodeRequirements, "accepted names another recipient or amount than paymentRequirements.")
 	}
-	return r, signed, nil
+	return r, found, nil
+}
+
+// vouch clears the doubt about a payment that its payer's key did not sign: a contract wallet has no key. While its nonce is unused, the
+// simulation of the transfer asks the wallet too; after that only the wallet itself can tell. An error that is no refusal is trouble of the node.
+func vouch(ctx context.Context, r Rail, found payment.Identified) error {
+	if found.Doubt == nil {
+		return nil
+	}
+	s := found.Signed
+	account, err := r.Node.Account(ctx, s.Asset, s.From, s.Nonce)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read account %s: %w", s.From, err)
+	case !account.HasCode:
+		return found.Doubt
+	case !account.NonceUsed:
+		return nil
+	}
+	takes, err := r.Node.Takes(ctx, s.From, found.Digest, s.Signature)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask wallet %s: %w", s.From, err)
+	case !takes:
+		return invalid(payment.CodeSignature, "The payer's account has code, and this code does not take the signature.")
+	}
+	return nil
 }
 
 // offer reads the seller's terms as an offer of ours. Its domain is the configured one: a seller that names another would have us refuse

@@ -26,8 +26,12 @@ func (d *Desk) settle(c echo.Context) error {
 }
 
 func (d *Desk) move(ctx context.Context, rq request) (common.Hash, error) {
-	rail, signed, err := d.identify(rq)
+	rail, found, err := d.identify(rq)
 	if err != nil {
+		return common.Hash{}, err
+	}
+	signed := found.Signed
+	if err := vouch(ctx, rail, found); err != nil {
 		return common.Hash{}, err
 	}
 	if err := d.inTime(ctx, rail, signed); err != nil {

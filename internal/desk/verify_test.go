@@ -189,7 +189,7 @@ func TestDesk_Verify_AsksForSixSecondsOfLife(t *testing.T) {
 		6: "",
 		7: "",
 	} {
-		url := g.desk(t, func(c *Config) { c.Rails[0].Node = clock(s.ValidBefore - left) })
+		url := g.desk(t, func(c *Config) { c.Rails[0].Node = clock{g.node, s.ValidBefore - left} })
 		if a := ask(t, url+"/verify", g.body(payment.V2, s, nil)); a.code() != want {
 			t.Errorf("%d s before its end: %s, want %q", left, a.raw, want)
 		}
@@ -197,7 +197,10 @@ func TestDesk_Verify_AsksForSixSecondsOfLife(t *testing.T) {
 }
 
 // A clock is a node that says what time it is.
-type clock uint64
+type clock struct {
+	Node
+	time uint64
+}
 
 func TestDesk_Verify_AsksTheToken(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ type Options struct {
 	Treasuries []common.Address
 	// Recipients says to whom an engine that works for others may move money. Who asks for it is judged before; this is the last word.
 	Recipients func(to common.Address) bool
-	// GasLimit is what a settlement may use; it is simulated with the same. FiatToken takes about 100 000.
+	// GasLimit is what a settlement may use; it is simulated with the same. See chain.SettleGas, which it is by default.
 	GasLimit uint64
 	// FeeCeiling is the most wei that is paid per gas.
 	FeeCeiling *big.Int
@@ -51,7 +51,7 @@ func (o Options) withDefaults() Options {
 	def(&o.SweepEvery, 2*time.Second)
 	def(&o.ResendAfter, 3*time.Second)
 	if o.GasLimit == 0 {
-		o.GasLimit = 250_000
+		o.GasLimit = chain.SettleGas
 	}
 	if o.FeeCeiling == nil {
 		o.FeeCeiling = big.NewInt(500e9)

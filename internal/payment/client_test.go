@@ -108,10 +108,11 @@ func TestPayment_RoundTrip(t *testing.T) {
 		if err != nil || matched.PriceRevision != 7 {
 			t.Fatalf("Match = %+v, %v", matched, err)
 		}
-		got, err := Identify(p, matched)
-		if err != nil {
-			t.Fatal(err)
+		found, err := Identify(p, matched)
+		if err != nil || found.Doubt != nil {
+			t.Fatal(err, found.Doubt)
 		}
+		got := found.Signed
 		if got.Asset != sent.Asset || got.From != a.From || got.To != a.To || got.Value.Cmp(a.Value) != 0 || got.ValidAfter != a.ValidAfter ||
 			got.ValidBefore != a.ValidBefore || got.Nonce != a.Nonce || got.Signature != sent.Signature {
 			t.Fatalf("payment = %+v, want %+v", got, sent)

@@ -30,6 +30,8 @@ const (
 	CodeDomainName      Code = "invalid_exact_evm_token_name_mismatch"
 	CodeDomainVersion   Code = "invalid_exact_evm_token_version_mismatch"
 	CodeSignature       Code = "invalid_exact_evm_signature"
+	CodeUndeployed      Code = "eip6492_factory_not_allowed"
+	CodeFailed          Code = "invalid_exact_evm_transaction_failed"
 	CodeRecipient       Code = "invalid_exact_evm_recipient_mismatch"
 	CodeValue           Code = "invalid_exact_evm_payload_authorization_value_mismatch"
 	CodeValidAfter      Code = "invalid_exact_evm_payload_authorization_valid_after"

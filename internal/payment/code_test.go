@@ -76,7 +76,7 @@ func TestCode_EveryCodeKeepsItsWordInVersion1(t *testing.T) {
 	t.Parallel()
 	ours := []Code{CodePayload, CodeVersion, CodePayloadKind, CodeSignatureFormat, CodeScheme, CodeNetwork, CodeRequirements, CodeDomainMissing,
 		CodeDomainName, CodeDomainVersion, CodeSignature, CodeRecipient, CodeValue, CodeValidAfter, CodeValidBefore, CodePending, CodeFunds,
-		CodeRejected, CodeDuplicate, CodeSettle, CodeUnexpected}
+		CodeRejected, CodeDuplicate, CodeSettle, CodeUnexpected, CodeUndeployed}
 	for _, kind := range chain.RevertKinds() {
 		ours = append(ours, Code((&chain.Revert{Kind: kind}).Code()))
 	}

@@ -1,9 +1,6 @@
 package payment
 
 import (
-	"encoding/hex"
-	"strings"
-
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
@@ -38,6 +35,7 @@ type Payload struct {
 	ValidBefore money.Amount
 	Nonce       common.Hash
 	Signature   chain.Signature
+	undeployed  bool // the signer names a factory that could deploy its wallet (ERC-6492)
 }
 
 // Read takes a PaymentPayload of either version, as its x402Version says. Every error is a refusal for payment_malformed whose text is ours: it
@@ -145,29 +143,5 @@ func (p *Payload) readAuthorization(payload object) error {
 	if p.Nonce, err = a.hash("nonce"); err != nil {
 		return err
 	}
-	p.Signature, err = readSignature(payload)
-	return err
-}
-
-// readSignature looks at the length before it decodes, so that a huge signature costs nothing and a compact one is not cut into another.
-func readSignature(payload object) (chain.Signature, error) {
-	s, err := payload.text("signature")
-	if err != nil {
-		return chain.Signature{}, err
-	}
-	digits, ok := strings.CutPrefix(s, "0x")
-	if !ok || len(digits) != 2*len(chain.Signature{}) {
-		return chain.Signature{}, malformed(CodeSignatureFormat,
-			"payload.signature must be 0x and 65 bytes in hexadecimal (r, s, v). Compact signatures are not accepted, and contract wallets are not supported yet.")
-	}
-	raw, err := hex.DecodeString(digits)
-	if err != nil {
-		return chain.Signature{}, malformed(CodeSignatureFormat, "payload.signature must be 0x and 65 bytes in hexadecimal (r, s, v).")
-	}
-	signature, err := chain.ParseSignature(raw)
-	if err != nil {
-		return chain.Signature{}, malformed(CodeSignatureFormat,
-			"payload.signature is no signature that a token accepts: v must be 27 or 28 (0 and 1 are taken for them), and s in the lower half of the curve order.")
-	}
-	return signature, nil
+	return p.readSignature(payload)
 }

@@ -3,6 +3,7 @@ package payment
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -66,6 +67,23 @@ func key(t testing.TB) chain.Key {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// signature is the golden one, followed by so many bytes: a contract wallet's where there are any.
+func signature(t testing.TB, more int) chain.Signature {
+	t.Helper()
+	s, err := chain.ParseSignature(append(common.FromHex(goldenSignature), make([]byte, more)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// undeployed is a signature as ERC-6492 wraps it, by hand: factory, offsets of call and signature, an empty call, and the signature.
+func undeployed(factory common.Address, inner string) string {
+	number := func(n int) string { return fmt.Sprintf("%064x", n) }
+	padded := inner + strings.Repeat("0", (64-len(inner)%64)%64)
+	return "0x" + strings.Repeat("0", 24) + factory.Hex()[2:] + number(96) + number(128) + number(0) + number(len(inner)/2) + padded + strings.Repeat("6492", 16)
 }
 
 func header(document string) string { return base64.StdEncoding.EncodeToString([]byte(document)) }

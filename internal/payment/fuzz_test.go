@@ -28,6 +28,9 @@ func FuzzFromHeaders(f *testing.F) {
 	seed(strings.Replace(goldenPayload, "Echo service", `\ud83d\ude00 Эхо`, 1), none)
 	seed(strings.Replace(goldenPayload, "Echo service", `\ud83d`, 1), none)
 	seed(strings.Repeat(`{"a":`, 80), none)
+	for _, s := range []string{goldenSignature + "00", goldenSignature[:130], undeployed(common.Address{1}, goldenSignature[2:])} {
+		seed(strings.Replace(goldenPayload, goldenSignature, s, 1), strings.Replace(goldenV1, goldenSignature, s, 1))
+	}
 	f.Add([]byte(header(goldenPayload)), []byte(strings.TrimRight(header(goldenV1), "=")), true)
 
 	offers := []Offer{offer(f, 12345, 1), offer(f, 20000, 2)}
@@ -59,7 +62,11 @@ func FuzzFromHeaders(f *testing.F) {
 			t.Errorf("version = %d, want %d", p.Version, want)
 		}
 		p = p.Normalize(baseSepolia)
-		signed, identifyErr := Identify(p, offers...)
+		found, identifyErr := Identify(p, offers...)
+		signed := found.Signed
+		if found.Doubt != nil && reasonOf(found.Doubt) != call.PaymentInvalid {
+			t.Errorf("doubt = %v", found.Doubt)
+		}
 		if reason := reasonOf(identifyErr); identifyErr != nil && reason != call.PaymentMismatch && reason != call.PaymentInvalid {
 			t.Errorf("Identify = %v", identifyErr)
 		}
@@ -67,7 +74,7 @@ func FuzzFromHeaders(f *testing.F) {
 		if reason := reasonOf(matchErr); matchErr != nil && reason != call.PaymentMismatch {
 			t.Errorf("Match = %v", matchErr)
 		}
-		if identifyErr != nil || matchErr != nil {
+		if identifyErr != nil || matchErr != nil || found.Doubt != nil {
 			return
 		}
 		// Only these values pay, and only of this payer: everything else that matched and holds would be a forgery.

@@ -19,9 +19,9 @@ const identifierKey = "payment-identifier"
 // identifierInfo is what a client echoes of the declaration, with its name beside.
 const identifierInfo = `{"required":false}`
 
-// identifierDeclaration is the extensions member of our challenge. The name is optional: stock clients add none.
-const identifierDeclaration = `{"` + identifierKey + `":{"info":` + identifierInfo + `,"schema":{"type":"object","properties":{` +
-	`"required":{"type":"boolean"},"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}}}`
+// identifierDeclaration is how our challenge declares it. The name is optional: stock clients add none.
+const identifierDeclaration = `{"info":` + identifierInfo + `,"schema":{"type":"object","properties":{` +
+	`"required":{"type":"boolean"},"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}}`
 
 var identifierForm = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 

@@ -136,7 +136,7 @@ func TestEncodeIdentified_IsFoundInThePayment(t *testing.T) {
 			t.Fatalf("%s: %+v, %v; want one that takes an identifier", name, required, err)
 		}
 		id := NewIdentifier()
-		h, err := EncodeIdentified(required, required.Accepts[0], chain.Signed{Signature: chain.Signature{31: 1, 63: 1, 64: 27}}, id)
+		h, err := EncodeIdentified(required, required.Accepts[0], chain.Signed{Signature: signature(t, 0)}, id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"market/internal/wire"
@@ -15,6 +16,16 @@ type SettleResponse struct {
 	Transaction string  `json:"transaction"`
 	Network     string  `json:"network"` // as Version names it
 	Payer       string  `json:"payer,omitempty"`
+	// Extensions is an object by extension; a client that knows none of them ignores it.
+	Extensions json.RawMessage `json:"extensions,omitempty"`
+}
+
+// WithReceipt returns the response with a signed receipt in it, where x402 clients look for one; nil adds nothing.
+func (r SettleResponse) WithReceipt(s *Signed) SettleResponse {
+	if s != nil {
+		r.Extensions = encodeJSON(map[string]any{receiptKey: map[string]any{"info": map[string]any{"receipt": s}}})
+	}
+	return r
 }
 
 // Header is the name of the header that a client of the version reads.
@@ -55,5 +66,6 @@ func DecodeResponse(header string) (SettleResponse, error) {
 		}
 	}
 	r.ErrorReason = Code(reason)
+	r.Extensions = root.Members["extensions"].Raw
 	return r, nil
 }

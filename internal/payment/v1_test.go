@@ -109,8 +109,8 @@ func TestNormalize_GivesAShortNameItsID(t *testing.T) {
 func identifiedV1(t *testing.T, h string, offers ...Offer) Payload {
 	t.Helper()
 	p := decodedV1(t, h).Normalize(baseSepolia)
-	if signed, err := Identify(p, offers...); err == nil {
-		return p.In(signed.Asset)
+	if found, err := Identify(p, offers...); err == nil {
+		return p.In(found.Signed.Asset)
 	}
 	return p.In(usdc.Address) // what is signed for is another question than what is asked for
 }
@@ -166,9 +166,10 @@ func TestIdentify_V1FindsTheAssetBySignature(t *testing.T) {
 		"the other is preferred": {otherOffer, offer(t, 12345, 1)}, "the other comes later": {offer(t, 12345, 1), otherOffer},
 		"with older prices of both": {otherOffer, offer(t, 9, 3), otherOffer, offer(t, 12345, 1)},
 	} {
-		signed, err := Identify(p, offers...)
-		if err != nil || signed.Asset != usdc.Address {
-			t.Fatalf("%s: Identify = %s, %v, want %s", name, signed.Asset, err, usdc.Address)
+		found, err := Identify(p, offers...)
+		signed := found.Signed
+		if err != nil || found.Doubt != nil || signed.Asset != usdc.Address {
+			t.Fatalf("%s: Identify = %s, doubt %v, %v, want %s", name, signed.Asset, found.Doubt, err, usdc.Address)
 		}
 		o, err := Match(p.In(signed.Asset), offers, goldenResource, Extensions())
 		if err != nil || o.Asset.Address != usdc.Address {
@@ -183,10 +184,15 @@ func TestIdentify_V1FindsTheAssetBySignature(t *testing.T) {
 		t.Fatal(err)
 	}
 	forged := decodedV1(t, v1(t, "0xbf", "0xbe")).Normalize(baseSepolia)
-	_, err = Identify(forged, cheaper, offer(t, 12345, 1))
-	wantRefusal(t, err, call.PaymentInvalid, CodeSignature, `name "USDC"`) // the asset whose price it would pay
-	_, err = Identify(p, otherOffer)
-	wantRefusal(t, err, call.PaymentInvalid, CodeSignature, `name "Other"`)
+	found, err := Identify(forged, cheaper, offer(t, 12345, 1))
+	if err != nil || found.Signed.Asset != usdc.Address {
+		t.Errorf("Identify = %s, %v, want the asset whose price it would pay", found.Signed.Asset, err)
+	}
+	wantRefusal(t, found.Doubt, call.PaymentInvalid, CodeSignature, `name "USDC"`)
+	if found, err = Identify(p, otherOffer); err != nil {
+		t.Error(err)
+	}
+	wantRefusal(t, found.Doubt, call.PaymentInvalid, CodeSignature, `name "Other"`)
 	_, err = Identify(decodedV1(t, header(goldenV1)), offer(t, 12345, 1))
 	wantRefusal(t, err, call.PaymentMismatch, CodeNetwork, "network is none")
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -125,7 +126,11 @@ func TestOpenAPI_X402HeadersAreWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature, err := payment.EncodePayload(read.Accepts[0], read.Resource, chain.Signed{Authorization: chain.Authorization{From: testPayer}})
+	ofKey, err := chain.ParseSignature(append(bytes.Repeat([]byte{1}, 64), 27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := payment.EncodePayload(read.Accepts[0], read.Resource, chain.Signed{Signature: ofKey, Authorization: chain.Authorization{From: testPayer}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,10 +215,30 @@ func TestOpenAPI_RecordsFit(t *testing.T) {
 	service := catalog.Service{Slug: "weather", Name: "Weather", BaseURL: "https://api.weather.example", State: catalog.Listed, StateReason: "created",
 		Probe: catalog.Probe{Method: "GET", Path: "/healthz"}, StateSince: at, CreatedAt: at, Endpoints: []*catalog.Endpoint{{ID: id, Method: "POST",
 			Path: "/v1/current", MIMEType: "application/json", InputSchema: json.RawMessage(`{"type":"object"}`), Timeout: time.Second}}}
+	signed := func(s payment.Statement) *payment.Signed {
+		k, err := chain.ParseKey(strings.Repeat("1", 64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		receipt, err := payment.NewNotary(k).SignFor(k.Address(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return receipt
+	}
+	withReceipt := s.callView(paid)
+	withReceipt.Receipt = signed(payment.OutcomeReceipt{Version: 1, Network: testNetwork.ID, ResourceURL: "https://shop.example/s/weather/v1/current",
+		Payer: testPayer.Hex(), IssuedAt: uint64(at.Unix()), Call: id.String(), Outcome: string(call.Failed), Reason: string(call.Upstream5xx), Amount: "2000",
+		Asset: testAsset.Address.Hex(), RefundState: payment.RefundOwed, RefundNonce: common.HexToHash("0x04").Hex()})
+	response := payment.SettleResponse{Success: true, Network: testNetwork.ID}.WithReceipt(withReceipt.Receipt)
 	for what, tt := range map[string]struct {
 		schema string
 		value  any
 	}{
+		"a call with a receipt": {"Call", withReceipt},
+		"a receipt of what was served": {"SignedReceipt", signed(payment.Receipt{Version: 1, Network: testNetwork.ID, ResourceURL: "https://shop.example/s/x",
+			Payer: testPayer.Hex(), IssuedAt: uint64(at.Unix())})},
+		"a settlement with a receipt": {"PaymentResponse", response},
 		"a call under way":            {"Call", s.callView(open)},
 		"a refunded call":             {"Call", s.callView(paid)},
 		"a refusal that claimed none": {"Call", s.callView(delivery.Record{Call: id, Outcome: call.Refused, Reason: call.NotLive, Party: call.Service, Recorded: at})},

@@ -48,7 +48,7 @@ func (w *World) SignV1(t testing.TB, payer chain.Key, challenge Answer, change f
 	if err != nil {
 		t.Fatal(err)
 	}
-	envelope["payload"] = map[string]any{"signature": hexutil.Encode(signature[:]), "authorization": map[string]any{
+	envelope["payload"] = map[string]any{"signature": hexutil.Encode(signature.Bytes()), "authorization": map[string]any{
 		"from": a.From.Hex(), "to": a.To.Hex(), "value": a.Value.String(), "nonce": a.Nonce.Hex(),
 		"validAfter": strconv.FormatUint(a.ValidAfter, 10), "validBefore": strconv.FormatUint(a.ValidBefore, 10),
 	}}
