@@ -92,6 +92,8 @@ var inV1 = map[Code]Code{
 	CodeDomainVersion:   CodeRequirements,
 
 	// What a chain or a facilitator said.
+	"invalid_exact_evm_scheme":                        CodeScheme,
+	"invalid_exact_evm_network_mismatch":              CodeNetwork,
 	"invalid_exact_evm_nonce_already_used":            CodeRejected,
 	"invalid_exact_evm_transaction_simulation_failed": CodeRejected,
 	"invalid_exact_evm_transaction_failed":            CodeRejected,
