@@ -96,31 +96,32 @@ func TestClient_Settle_EveryAnswerIsClassified(t *testing.T) {
 		"pending with 503":              {says(503, no("settlement_pending", "transaction", `"`+hash+`"`)), Pending, 0, named, 0},
 		"pending without a transaction": {says(200, no("settlement_pending")), Unclear, NoTransaction, common.Hash{}, 0},
 
-		"HTML":                      {says(200, html), Unclear, NotJSON, common.Hash{}, 0},
-		"HTML with 502":             {says(502, html), Unclear, Failing, common.Hash{}, 0},
-		"nothing":                   {says(200, ""), Unclear, NotJSON, common.Hash{}, 0},
-		"204":                       {says(204, ""), Unclear, NotJSON, common.Hash{}, 0},
-		"an empty object":           {says(200, "{}"), Unclear, BadShape, common.Hash{}, 0},
-		"a list":                    {says(200, "["+settled(nil)+"]"), Unclear, BadShape, common.Hash{}, 0},
-		"null":                      {says(200, "null"), Unclear, BadShape, common.Hash{}, 0},
-		"half of a yes":             {says(200, settled(nil)[:60]), Unclear, NotJSON, common.Hash{}, 0},
-		"two answers":               {says(200, settled(nil)+settled(nil)), Unclear, NotJSON, common.Hash{}, 0},
-		"a yes that is too long":    {says(200, strings.Repeat(" ", answerMax)+settled(nil)), Unclear, TooLarge, common.Hash{}, 0},
-		"a nest":                    {says(200, with("extra", strings.Repeat("[", 5000)+strings.Repeat("]", 5000))), Unclear, BadShape, common.Hash{}, 0},
-		"a redirect":                {redirects(308), Unclear, Redirected, common.Hash{}, 0},
-		"another redirect":          {redirects(302), Unclear, Redirected, common.Hash{}, 0},
-		"not modified":              {says(304, ""), Unclear, Redirected, common.Hash{}, 0},
-		"our credential is no good": {says(401, `{"error":"unauthorized"}`), Refused, Unauthorized, common.Hash{}, 0},
-		"we may not":                {says(403, html), Refused, Unauthorized, common.Hash{}, 0},
-		"it wants to be paid":       {says(402, `{"x402Version":1,"accepts":[]}`), Refused, Unpaid, common.Hash{}, 0},
-		"too many requests":         {says(429, ""), Refused, Throttled, common.Hash{}, 0},
-		"not found":                 {says(404, html), Refused, Turned, common.Hash{}, 0},
-		"a bad request":             {says(400, `{"error":"Invalid payment"}`), Refused, Turned, common.Hash{}, 0},
-		"trouble":                   {says(500, `{"error":"oops"}`), Unclear, Failing, common.Hash{}, 0},
-		"it hangs up":               {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, Unclear, Broken, common.Hash{}, 0},
-		"it hangs up in between":    {hangsUp, Unclear, Broken, common.Hash{}, 0},
-		"it never answers":          {waits, Unclear, TimedOut, common.Hash{}, 0},
-		"it never ends":             {drips, Unclear, TimedOut, common.Hash{}, 0},
+		"HTML":                       {says(200, html), Unclear, NotJSON, common.Hash{}, 0},
+		"HTML with 502":              {says(502, html), Unclear, Failing, common.Hash{}, 0},
+		"nothing":                    {says(200, ""), Unclear, NotJSON, common.Hash{}, 0},
+		"204":                        {says(204, ""), Unclear, NotJSON, common.Hash{}, 0},
+		"an empty object":            {says(200, "{}"), Unclear, BadShape, common.Hash{}, 0},
+		"a list":                     {says(200, "["+settled(nil)+"]"), Unclear, BadShape, common.Hash{}, 0},
+		"null":                       {says(200, "null"), Unclear, BadShape, common.Hash{}, 0},
+		"half of a yes":              {says(200, settled(nil)[:60]), Unclear, NotJSON, common.Hash{}, 0},
+		"two answers":                {says(200, settled(nil)+settled(nil)), Unclear, NotJSON, common.Hash{}, 0},
+		"a yes that is too long":     {says(200, strings.Repeat(" ", answerMax)+settled(nil)), Unclear, TooLarge, common.Hash{}, 0},
+		"more than anybody can read": {floods, Unclear, TooLarge, common.Hash{}, 0},
+		"a nest":                     {says(200, with("extra", strings.Repeat("[", 5000)+strings.Repeat("]", 5000))), Unclear, BadShape, common.Hash{}, 0},
+		"a redirect":                 {redirects(308), Unclear, Redirected, common.Hash{}, 0},
+		"another redirect":           {redirects(302), Unclear, Redirected, common.Hash{}, 0},
+		"not modified":               {says(304, ""), Unclear, Redirected, common.Hash{}, 0},
+		"our credential is no good":  {says(401, `{"error":"unauthorized"}`), Refused, Unauthorized, common.Hash{}, 0},
+		"we may not":                 {says(403, html), Refused, Unauthorized, common.Hash{}, 0},
+		"it wants to be paid":        {says(402, `{"x402Version":1,"accepts":[]}`), Refused, Unpaid, common.Hash{}, 0},
+		"too many requests":          {says(429, ""), Refused, Throttled, common.Hash{}, 0},
+		"not found":                  {says(404, html), Refused, Turned, common.Hash{}, 0},
+		"a bad request":              {says(400, `{"error":"Invalid payment"}`), Refused, Turned, common.Hash{}, 0},
+		"trouble":                    {says(500, `{"error":"oops"}`), Unclear, Failing, common.Hash{}, 0},
+		"it hangs up":                {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, Unclear, Broken, common.Hash{}, 0},
+		"it hangs up in between":     {hangsUp, Unclear, Broken, common.Hash{}, 0},
+		"it never answers":           {waits, Unclear, TimedOut, common.Hash{}, 0},
+		"it never ends":              {drips, Unclear, TimedOut, common.Hash{}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,6 +170,15 @@ func hangsUp(w http.ResponseWriter, _ *http.Request) {
 }
 
 func waits(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// floods sends for as long as anybody reads.
+func floods(w http.ResponseWriter, r *http.Request) {
+	for r.Context().Err() == nil {
+		if _, err := w.Write([]byte(strings.Repeat(" ", 1<<16))); err != nil {
+			return
+		}
+	}
+}
 
 // drips sends a yes and does not end.
 func drips(w http.ResponseWriter, r *http.Request) {

@@ -76,7 +76,6 @@ func newDesk(t *testing.T, settle http.HandlerFunc) *desk {
 }
 
 func (d *desk) supports(h http.HandlerFunc) { d.supported.Store(&h) }
-func (d *desk) settles(h http.HandlerFunc)  { d.settle.Store(&h) }
 
 // client returns one that has asked what the facilitator supports.
 func (d *desk) client(t *testing.T, change func(*Options)) *Client {

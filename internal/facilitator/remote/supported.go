@@ -84,9 +84,12 @@ func versionFor(kinds []SupportedKind, n chain.Network) int {
 // Ask asks /supported once and keeps the answer. The error is a *Trouble.
 func (c *Client) Ask(ctx context.Context) error {
 	const call = "supported"
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	got := c.do(ctx, http.MethodGet, call, nil)
+	got := c.do(asking, http.MethodGet, call, nil)
+	if got.fault != 0 && ctx.Err() != nil {
+		return c.trouble(call, got.fault, got.status, got.err) // it is we who left
+	}
 	if got.fault != 0 {
 		return c.keep(nil, c.trouble(call, got.fault, got.status, got.err))
 	}
