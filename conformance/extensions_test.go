@@ -69,6 +69,25 @@ func TestSignIn_OfTheOfficialClientHolds(t *testing.T) {
 	}
 }
 
+// The official client finds the signed terms in our challenge and the receipt in our answer, and both are of the wallet that it paid.
+func TestReceipt_OfOursHoldsForTheOfficialClient(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	s := w.List(t, "signed", apptest.Works, nil)
+	payer := w.Payer(t, apptest.PriceUnits)
+	unpaid := w.Send(t, apptest.Ask(s.URL), "")
+	paid := w.Pay(t, payer, w.Challenge(t, apptest.Ask(s.URL)), apptest.Ask(s.URL))
+	var got struct {
+		Offer, Receipt, Accepts string
+		Matches                 bool
+	}
+	extend(t, "", "receipt", map[string]any{"challenge": unpaid.Header.Get(payment.HeaderRequired), "response": paid.Header.Get(payment.HeaderResponse),
+		"payer": payer.Address().Hex()}, &got)
+	if got.Offer != w.Treasury.Hex() || got.Receipt != w.Treasury.Hex() || !got.Matches || got.Accepts != "2000" {
+		t.Errorf("the official client finds %+v, want the treasury %s", got, w.Treasury)
+	}
+}
+
 // The official client puts its identifier into what we declare, finds it valid by our own schema, and we find it in the payment.
 func TestIdentifier_OfTheOfficialClientIsTaken(t *testing.T) {
 	t.Parallel()
@@ -93,8 +112,11 @@ func TestIdentifier_OfTheOfficialClientIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header, err := payment.EncodePayload(required.Accepts[0], required.Resource,
-		chain.Signed{Signature: chain.Signature{31: 1, 63: 1, 64: 27}})
+	signature, err := chain.ParseSignature(append(bytes.Repeat([]byte{1}, 64), 27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, err := payment.EncodePayload(required.Accepts[0], required.Resource, chain.Signed{Signature: signature})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +129,7 @@ func TestIdentifier_OfTheOfficialClientIsTaken(t *testing.T) {
 	if err != nil || p.Identifier != got.ID || got.ID == "" {
 		t.Fatalf("identifier = %q, %v, want %q", p.Identifier, err, got.ID)
 	}
-	if _, err := payment.Match(p, []payment.Offer{offer}, resource); err != nil {
+	if _, err := payment.Match(p, []payment.Offer{offer}, resource, payment.Extensions()); err != nil {
 		t.Errorf("Match: %v", err)
 	}
 }

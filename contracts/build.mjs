@@ -1,16 +1,14 @@
-// Compiles TestUSDC.sol into artifacts/TestUSDC.json, or with --check says whether that file is what a rebuild gives.
+// Compiles each contract into artifacts/, or with --check says whether what lies there is what a rebuild gives.
 //
-//   node build.mjs           write the artifact
-//   node build.mjs --check   exit 1 where the committed artifact differs, and write nothing
+//   node build.mjs           write the artifacts
+//   node build.mjs --check   exit 1 where a committed artifact differs, and write nothing
 //
 // The bytes depend on the source, the compiler and the settings below, and on nothing of the machine: the compiler is the one that
 // package-lock.json pins, and no hash of the metadata is appended.
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import solc from "solc";
 
-const source = "TestUSDC.sol";
-const contract = "TestUSDC";
-const artifactURL = new URL(`artifacts/${contract}.json`, import.meta.url);
+const contracts = ["TestUSDC", "TestWallet"];
 
 const settings = {
   evmVersion: "cancun",
@@ -18,7 +16,8 @@ const settings = {
   metadata: { bytecodeHash: "none" },
 };
 
-function compile() {
+function compile(contract) {
+  const source = `${contract}.sol`;
   const input = {
     language: "Solidity",
     sources: { [source]: { content: readFileSync(new URL(source, import.meta.url), "utf8") } },
@@ -50,12 +49,15 @@ function compile() {
   };
 }
 
-const built = `${JSON.stringify(compile(), null, 2)}\n`;
-if (process.argv.includes("--check")) {
-  if (readFileSync(artifactURL, "utf8") !== built) {
-    console.error(`${artifactURL.pathname} is not what ${source} compiles to: run "go generate ./contracts"`);
-    process.exit(1);
+let stale = false;
+for (const contract of contracts) {
+  const artifactURL = new URL(`artifacts/${contract}.json`, import.meta.url);
+  const built = `${JSON.stringify(compile(contract), null, 2)}\n`;
+  if (!process.argv.includes("--check")) {
+    writeFileSync(artifactURL, built);
+  } else if (!existsSync(artifactURL) || readFileSync(artifactURL, "utf8") !== built) {
+    console.error(`${artifactURL.pathname} is not what ${contract}.sol compiles to: run "go generate ./contracts"`);
+    stale = true;
   }
-} else {
-  writeFileSync(artifactURL, built);
 }
+process.exit(stale ? 1 : 0);

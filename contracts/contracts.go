@@ -1,6 +1,7 @@
-// Package contracts carries the compiled form of TestUSDC, the EIP-3009 token of the development chain (TestUSDC.sol says what it does).
+// Package contracts carries the compiled form of what lives on the development chain: TestUSDC, an EIP-3009 token, and TestWallet, a contract
+// wallet. Their sources say what they do.
 //
-// The artifact is committed, so building and testing need no Node. `go generate ./contracts` rebuilds it with the compiler that
+// The artifacts are committed, so building and testing need no Node. `go generate ./contracts` rebuilds them with the compiler that
 // package-lock.json pins, and `node contracts/build.mjs --check` fails where a rebuild gives other bytes.
 package contracts
 
@@ -21,6 +22,9 @@ import (
 //go:embed artifacts/TestUSDC.json
 var testUSDC []byte
 
+//go:embed artifacts/TestWallet.json
+var testWallet []byte
+
 // What TestUSDC is made of, fixed in its source. Name and version are those of its EIP-712 domain.
 const (
 	TokenName     = "USDC"
@@ -32,25 +36,30 @@ const (
 // A Contract is one compiled contract.
 type Contract struct {
 	ABI abi.ABI
-	// Creation is the code of a deploying transaction; the sender becomes the token's owner.
+	// Creation is the code of a deploying transaction, before the arguments of the constructor. A token's owner is the sender.
 	Creation []byte
 	// Runtime is the code that lies at the contract's address. It needs no constructor, so a genesis file can place it: see TokenStorage.
 	Runtime []byte
 }
 
 // Token returns TestUSDC. It panics where the committed artifact cannot be read, which a test of this package rules out.
-func Token() Contract {
+func Token() Contract { return read("TestUSDC", testUSDC) }
+
+// Wallet returns TestWallet, whose constructor takes the owner and the mood. It panics as Token does.
+func Wallet() Contract { return read("TestWallet", testWallet) }
+
+func read(name string, file []byte) Contract {
 	var artifact struct {
 		ABI      json.RawMessage `json:"abi"`
 		Creation hexutil.Bytes   `json:"bytecode"`
 		Runtime  hexutil.Bytes   `json:"deployedBytecode"`
 	}
-	if err := json.Unmarshal(testUSDC, &artifact); err != nil {
-		panic(fmt.Sprintf("contracts: read the artifact of TestUSDC: %v", err))
+	if err := json.Unmarshal(file, &artifact); err != nil {
+		panic(fmt.Sprintf("contracts: read the artifact of %s: %v", name, err))
 	}
 	parsed, err := abi.JSON(bytes.NewReader(artifact.ABI))
 	if err != nil {
-		panic(fmt.Sprintf("contracts: parse the ABI of TestUSDC: %v", err))
+		panic(fmt.Sprintf("contracts: parse the ABI of %s: %v", name, err))
 	}
 	return Contract{ABI: parsed, Creation: artifact.Creation, Runtime: artifact.Runtime}
 }

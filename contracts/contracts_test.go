@@ -57,6 +57,18 @@ func TestToken_HasTheTopicsThatProveAPayment(t *testing.T) {
 	}
 }
 
+func TestWallet_AnswersERC1271(t *testing.T) {
+	t.Parallel()
+	wallet := contracts.Wallet()
+	method, err := wallet.ABI.MethodById([]byte{0x16, 0x26, 0xba, 0x7e})
+	if err != nil || method.Sig != "isValidSignature(bytes32,bytes)" {
+		t.Errorf("0x1626ba7e is %v, %v", method, err)
+	}
+	if inputs := wallet.ABI.Constructor.Inputs; len(inputs) != 2 || len(wallet.Runtime) == 0 || len(wallet.Creation) <= len(wallet.Runtime) {
+		t.Errorf("the constructor takes %d values; creation code of %d bytes, runtime code of %d", len(inputs), len(wallet.Creation), len(wallet.Runtime))
+	}
+}
+
 func TestToken_CarriesBothCodes(t *testing.T) {
 	t.Parallel()
 	token := contracts.Token()

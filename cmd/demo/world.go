@@ -21,6 +21,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/rs/zerolog"
 
+	"market/cmd/demo/samples"
 	"market/internal/app"
 	"market/internal/chain"
 	"market/internal/config"
@@ -42,7 +43,7 @@ const (
 type world struct {
 	dir      string
 	chain    *devnet.Chain
-	services *sampleServices
+	services *samples.Services
 	app      *app.App
 
 	treasury, gas, caller common.Address
@@ -84,7 +85,7 @@ func openWorld(ctx context.Context, listen string) (*world, error) {
 	if err := w.chain.Mint(ctx, w.caller, money.FromUnits(callerUnits)); err != nil {
 		return w, err
 	}
-	if w.services, err = startSamples(); err != nil {
+	if w.services, err = samples.Start(); err != nil {
 		return w, err
 	}
 	c, err := w.config(listen, treasuryKey, gasKey)
@@ -94,7 +95,7 @@ func openWorld(ctx context.Context, listen string) (*world, error) {
 	if w.app, err = app.Start(ctx, c, zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).Level(zerolog.WarnLevel)); err != nil {
 		return w, err
 	}
-	for _, listing := range w.services.listings() {
+	for _, listing := range w.services.Listings() {
 		if err := w.list(ctx, listing); err != nil {
 			return w, err
 		}
@@ -176,7 +177,7 @@ func (w *world) close() error {
 		errs = append(errs, w.app.Stop(ctx))
 	}
 	if w.services != nil {
-		errs = append(errs, w.services.close(ctx))
+		errs = append(errs, w.services.Close(ctx))
 	}
 	if w.chain != nil {
 		errs = append(errs, w.chain.Close())

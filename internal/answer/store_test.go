@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"net/netip"
@@ -57,7 +58,7 @@ func (s shelf) call(t *testing.T) call.ID {
 	endpoint := s.service.Endpoints[0]
 	c := payment.Claim{
 		ID: call.NewID(), Network: "eip155:84532",
-		Signed:  chain.Signed{Authorization: chain.Authorization{From: payer, Value: money.FromUnits(1), ValidBefore: 1}},
+		Signed:  chain.Signed{Signature: anySignature(t), Authorization: chain.Authorization{From: payer, Value: money.FromUnits(1), ValidBefore: 1}},
 		Service: s.service.ID, Endpoint: endpoint.ID, PriceRevision: endpoint.Prices[0].Revision,
 		Method: "GET", Path: "/", Source: home, Origin: call.External, Owner: uuid.Must(uuid.NewV7()), Lease: time.Minute,
 	}
@@ -162,4 +163,14 @@ func TestAnswers_TheTableTakesNoOtherIdentifier(t *testing.T) {
 			t.Errorf("%q was kept", identifier)
 		}
 	}
+}
+
+// anySignature is one that a key could have given, over what nobody looks at.
+func anySignature(t *testing.T) chain.Signature {
+	t.Helper()
+	s, err := chain.ParseSignature(append(bytes.Repeat([]byte{1}, 64), 27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

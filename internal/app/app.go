@@ -123,7 +123,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
 	a.public, a.ops = srv.Public(), srv.Ops()
-	a.serve(a.public, door)
+	a.serve(a.public, server.Readable(door))
 	a.serve(a.ops, opsDoor)
 	return a, nil
 }
@@ -155,6 +155,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
 		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt,
+		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace,
 		Answers: answer.NewStore(box), SignIn: signIn,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },

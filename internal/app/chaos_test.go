@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -29,7 +30,7 @@ const (
 	chaosLife = 400
 	// chaosDepth is at which depth a transfer is final. What the weather takes back is less deep, however fast blocks come.
 	chaosDepth = 8
-	// settleDown is how long it may take, after everything is honest again, until every call has ended.
+	// settleDown is how long it may take, after everything is honest again, until one more call or refund has ended.
 	settleDown = 3 * time.Minute
 )
 
@@ -118,14 +119,17 @@ func (s *storm) calm(t *testing.T) {
 	}
 	var open int
 	last := time.Now()
-	for started := last; ; {
+	for fewest, since := math.MaxInt, last; ; {
 		if err := s.DB.QueryRow(t.Context(), openSQL).Scan(&open); err != nil {
 			t.Fatal(err)
 		}
 		if open == 0 {
 			return
 		}
-		if time.Since(started) > settleDown {
+		if open < fewest {
+			fewest, since = open, time.Now()
+		}
+		if time.Since(since) > settleDown {
 			t.Fatalf("%d calls and refunds are open; MARKET_CHAOS_SEED=%d", open, s.seed)
 		}
 		if time.Since(last) > 2*time.Second { // past leases, the grace and the pauses between looks

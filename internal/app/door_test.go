@@ -40,14 +40,16 @@ func answersOfEveryKind(t *testing.T, w *apptest.World) map[string]apptest.Answe
 		return w.Send(t, apptest.Asking{Method: http.MethodGet, URL: w.URL + path}, "")
 	}
 	answers := map[string]apptest.Answer{
-		"200 served":                     w.Send(t, apptest.Ask(good.URL), header),
-		"200 served to a trial":          w.Send(t, apptest.Ask(good.URL).Trial(), ""),
-		"200 of the API":                 api("/api/v1/services"),
-		"200 of the front page":          api("/"),
-		"400 malformed payment":          w.Send(t, apptest.Ask(good.URL), "!!!"),
-		"400 invalid parameter":          api("/api/v1/services?limit=0"),
-		"400 empty input":                w.Pay(t, payer, terms, apptest.Ask(good.URL).With("")),
-		"401 no admin":                   w.Send(t, apptest.Asking{Method: http.MethodPost, URL: w.URL + "/api/v1/services"}, ""),
+		"200 served":            w.Send(t, apptest.Ask(good.URL), header),
+		"200 served to a trial": w.Send(t, apptest.Ask(good.URL).Trial(), ""),
+		"200 of the API":        api("/api/v1/services"),
+		"200 of the front page": api("/"),
+		"400 malformed payment": w.Send(t, apptest.Ask(good.URL), "!!!"),
+		"400 invalid parameter": api("/api/v1/services?limit=0"),
+		"400 empty input":       w.Pay(t, payer, terms, apptest.Ask(good.URL).With("")),
+		"401 no admin":          w.Send(t, apptest.Asking{Method: http.MethodPost, URL: w.URL + "/api/v1/services"}, ""),
+		"402 in words, for a browser": w.Send(t, apptest.Asking{Method: http.MethodPost, URL: good.URL,
+			Header: http.Header{"Accept": {"text/html,*/*;q=0.8"}, "User-Agent": {"Mozilla/5.0"}}}, ""),
 		"402 unpaid":                     w.Send(t, apptest.Ask(good.URL), ""),
 		"402 a payer without funds":      w.Pay(t, w.Payer(t, 0), terms, apptest.Ask(good.URL)),
 		"404 no such path":               w.Send(t, apptest.Ask(good.URL+"/deeper"), ""),
@@ -112,6 +114,15 @@ func TestDoor_EveryAnswerIsReadableByScriptsAndKeptByNobody(t *testing.T) {
 			if _, ok := a.JSON[member]; !ok {
 				t.Errorf("%s: the problem has no member %s: %s", name, member, a.Body)
 			}
+		}
+	}
+	inWords, inJSON := answers["402 in words, for a browser"], answers["402 unpaid"]
+	if !strings.HasPrefix(inWords.Header.Get("Content-Type"), "text/html") || inWords.Header.Get(payment.HeaderRequired) != inJSON.Header.Get(payment.HeaderRequired) {
+		t.Errorf("a browser gets %s, and other terms than a program", inWords.Header.Get("Content-Type"))
+	}
+	for _, a := range []apptest.Answer{inWords, inJSON, answers["200 served"]} {
+		if got := a.Header.Get("Vary"); !strings.Contains(got, "Accept, User-Agent") || !strings.Contains(got, "PAYMENT-SIGNATURE") {
+			t.Errorf("%d: Vary is %q", a.Status, got)
 		}
 	}
 	if a := answers["500 of ours"]; strings.Contains(string(a.Body), "relation") || a.Code() != "internal" || a.JSON["party"] != "platform" {

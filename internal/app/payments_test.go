@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -16,6 +17,8 @@ func TestPayment_WhatIsMalformedIsToldSoWithTheTerms(t *testing.T) {
 	w := apptest.Start(t)
 	s := w.List(t, "malformed", apptest.Works, nil)
 	good := w.Sign(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, apptest.Ask(s.URL)))
+	elder := w.SignV1(t, w.Payer(t, apptest.PriceUnits), w.Send(t, apptest.Ask(s.URL), ""), nil)
+	bumped := apptest.Rewritten(t, elder, func(p map[string]any) { p["x402Version"] = 2 })
 	set := func(path string, value any) string {
 		return apptest.Rewritten(t, good, func(payload map[string]any) {
 			at := payload
@@ -65,7 +68,8 @@ func TestPayment_WhatIsMalformedIsToldSoWithTheTerms(t *testing.T) {
 		"no authorization":                         set("payload.authorization", nil),
 		"no signature":                             set("payload.signature", nil),
 		"a compact signature":                      set("payload.signature", "0x"+strings.Repeat("11", 64)),
-		"a signature of 66 bytes":                  set("payload.signature", "0x"+strings.Repeat("11", 66)),
+		"a signature of 4097 bytes":                set("payload.signature", "0x"+strings.Repeat("11", 4097)),
+		"a wrapper of ERC-6492 around nothing":     set("payload.signature", "0x"+strings.Repeat("11", 66)+strings.Repeat("6492", 16)),
 		"a signature whose v is no v":              set("payload.signature", "0x"+strings.Repeat("11", 64)+"1d"),
 		"a header that is too long":                set("padding", strings.Repeat("x", 20_000)),
 		"a member that occurs twice":               base64.StdEncoding.EncodeToString([]byte(`{"x402Version":2,"x402Version":2}`)),
@@ -92,11 +96,20 @@ func TestPayment_WhatIsMalformedIsToldSoWithTheTerms(t *testing.T) {
 		}
 	}
 	for name, headers := range map[string][]string{
-		"X-PAYMENT alone":                 {"X-PAYMENT: " + good},
-		"X-PAYMENT alone, in small print": {"x-payment: " + good},
-		"both, with one payment":          {"X-PAYMENT: " + good, "PAYMENT-SIGNATURE: " + good},
-		"both, with two":                  {"X-PAYMENT: " + apptest.Encode(t, map[string]any{"x402Version": 1}), "PAYMENT-SIGNATURE: " + good},
-		"PAYMENT-SIGNATURE twice":         {"PAYMENT-SIGNATURE: " + good, "Payment-Signature: " + good},
+		"a payment of v2 in X-PAYMENT":         {"X-PAYMENT: " + good},
+		"the same in small print":              {"x-payment: " + good},
+		"a payment of v1 in PAYMENT-SIGNATURE": {"PAYMENT-SIGNATURE: " + elder},
+		"a payment of v1 under both names":     {"X-PAYMENT: " + elder, "PAYMENT-SIGNATURE: " + elder},
+		"two payments":                         {"X-PAYMENT: " + elder, "PAYMENT-SIGNATURE: " + good},
+		"one payment, and one that is none":    {"X-PAYMENT: " + apptest.Encode(t, map[string]any{"x402Version": 1}), "PAYMENT-SIGNATURE: " + good},
+		"PAYMENT-SIGNATURE twice":              {"PAYMENT-SIGNATURE: " + good, "Payment-Signature: " + good},
+		"X-PAYMENT twice":                      {"X-PAYMENT: " + elder, "X-Payment: " + elder},
+		"X-PAYMENT twice in one line":          {"X-PAYMENT: " + elder + ", " + elder},
+		"an empty X-PAYMENT":                   {"X-PAYMENT:"},
+		"v2's shape as version 1":              {"X-PAYMENT: " + set("x402Version", 1)},
+		"v1's shape as version 2":              {"X-PAYMENT: " + bumped},
+		"v1 with a network of v2":              {"X-PAYMENT: " + apptest.Rewritten(t, elder, func(p map[string]any) { p["network"] = "eip155:84532" })},
+		"v1 with a network in capitals":        {"X-PAYMENT: " + apptest.Rewritten(t, elder, func(p map[string]any) { p["network"] = "Base-Sepolia" })},
 	} {
 		a := w.SendBytes(t, http.MethodPost, "/s/malformed/work", `{"n":1}`, headers...)
 		expect(t, name, a, http.StatusBadRequest, "payment_malformed")
@@ -168,9 +181,10 @@ func TestPayment_OnlyOurTermsPayForACall(t *testing.T) {
 		"another token's version":                 {extra(map[string]any{"name": "USDC", "version": "9", "paymentFlow": "upfront"}), "payment_mismatch", "invalid_exact_evm_token_version_mismatch"},
 		"a payment for a cheaper service":         {w.Sign(t, payer, w.Challenge(t, apptest.Ask(cheap.URL))), "payment_mismatch", "invalid_payment_requirements"},
 		"a payment for another at the same price": {w.Sign(t, payer, w.Challenge(t, apptest.Ask(twin.URL))), "payment_mismatch", "invalid_payment_requirements"},
-		"a value changed after signing":           {with(good, "value", "1"), "payment_invalid", "invalid_exact_evm_signature"},
-		"a recipient changed after signing":       {with(good, "to", stranger), "payment_invalid", "invalid_exact_evm_signature"},
+		"a value changed after signing":           {with(good, "value", "1"), "payment_invalid", "invalid_exact_evm_payload_authorization_value_mismatch"},
+		"a recipient changed after signing":       {with(good, "to", stranger), "payment_invalid", "invalid_exact_evm_recipient_mismatch"},
 		"a payer changed after signing":           {with(good, "from", stranger), "payment_invalid", "invalid_exact_evm_signature"},
+		"a signature of 66 bytes":                 {apptest.WithSignature(t, good, bytes.Repeat([]byte{1}, 66)), "payment_invalid", "invalid_exact_evm_signature"},
 		"our price agreed to and less signed": {apptest.Rewritten(t, signed(func(a map[string]any) { a["amount"] = "1" }), func(p map[string]any) {
 			accepted, _ := p["accepted"].(map[string]any)
 			accepted["amount"] = "2000"
@@ -191,7 +205,7 @@ func TestPayment_OnlyOurTermsPayForACall(t *testing.T) {
 		a := w.Send(t, apptest.Ask(s.URL), tt.header)
 		expect(t, name, a, http.StatusPaymentRequired, tt.code)
 		challenge := apptest.Decode(t, a.Header.Get(payment.HeaderRequired))
-		if challenge["error"] != tt.word || a.JSON["error"] != tt.word {
+		if challenge["error"] != tt.word || a.JSON["error"] != string(payment.Code(tt.word).In(payment.V1)) {
 			t.Errorf("%s: x402's word is %v in the header and %v in the body, want %s", name, challenge["error"], a.JSON["error"], tt.word)
 		}
 		if first(challenge["accepts"])["amount"] != "2000" {

@@ -14,6 +14,7 @@ import (
 	"market/internal/config"
 	"market/internal/delivery"
 	"market/internal/facilitator"
+	"market/internal/payment"
 	"market/internal/readiness"
 	"market/internal/refund"
 )
@@ -197,7 +198,7 @@ func (rs rails) delivery() []delivery.Rail {
 			wallets = append(wallets, r.gas)
 		}
 		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Treasury: r.treasury.Address(),
-			Ours: wallets})
+			Ours: wallets, Gas: r.gas})
 	}
 	return out
 }
@@ -210,6 +211,15 @@ func (rs rails) refund() map[string]refund.Rail {
 			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...)}
 	}
 	return out
+}
+
+// notary signs what the treasuries say: receipts, and the terms of calls.
+func (rs rails) notary() payment.Notary {
+	var keys []chain.Key
+	for _, r := range rs {
+		keys = append(append(keys, r.treasury), r.retired...)
+	}
+	return payment.NewNotary(keys...)
 }
 
 // checks returns the direct readiness check of each network: its head moves, and a facilitator can settle and refund: our engine whose gas

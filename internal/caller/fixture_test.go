@@ -1,6 +1,7 @@
 package caller_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -89,29 +90,25 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // judge returns the code of a challenge, or none for a payment that fits.
 func (s *shop) judge(r *http.Request) (chain.Signed, payment.Code) {
-	header, paid, err := payment.FromHeaders(r.Header)
-	if !paid {
+	if !payment.Sent(r.Header) {
 		return chain.Signed{}, payment.Unpaid
 	}
+	p, err := payment.FromHeaders(r.Header)
 	if err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}
-	p, err := payment.Decode(header)
+	o, err := payment.Match(p, s.offers, s.URL+"/echo", payment.Extensions())
 	if err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}
-	o, err := payment.Match(p, s.offers, s.URL+"/echo")
-	if err != nil {
+	found, err := payment.Identify(p, o)
+	if err = cmp.Or(err, found.Doubt); err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}
-	signed, err := payment.Identify(p, o)
-	if err != nil {
+	if err := payment.CheckTerms(found.Signed, o, nowUnix); err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}
-	if err := payment.CheckTerms(signed, o, nowUnix); err != nil {
-		return chain.Signed{}, payment.CodeOfError(err)
-	}
-	return signed, ""
+	return found.Signed, ""
 }
 
 // requests returns what was asked so far, in order.

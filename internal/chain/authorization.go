@@ -17,9 +17,6 @@ type Authorization struct {
 	Nonce       common.Hash
 }
 
-// A Signature is r, s and v; v is 27 or 28 and s is in the lower half of the curve order (EIP-2).
-type Signature [65]byte
-
 // Signed is an authorization of one asset that can be shown to a chain.
 type Signed struct {
 	Asset common.Address

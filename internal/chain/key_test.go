@@ -19,7 +19,7 @@ func TestKey_SignAuthorization_MatchesTheGoldenVector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprintf("%x", s); got != goldenSignature {
+	if got := fmt.Sprintf("%x", s.Bytes()); got != goldenSignature {
 		t.Errorf("signature = %s, want %s", got, goldenSignature)
 	}
 }

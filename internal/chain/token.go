@@ -13,13 +13,16 @@ import (
 	"market/internal/money"
 )
 
-// tokenABI is what we use of an EIP-3009 token. Of transferWithAuthorization it is the v, r, s overload: every token has it, and the
-// one that takes bytes routes some accounts to a check that they fail.
+// tokenABI is what we use of an EIP-3009 token. It has transferWithAuthorization twice, and package abi numbers the second; see Calldata.
 var tokenABI = mustParse(`[
 	{"type":"function","name":"transferWithAuthorization","stateMutability":"nonpayable","outputs":[],"inputs":[
 		{"name":"from","type":"address"},{"name":"to","type":"address"},{"name":"value","type":"uint256"},
 		{"name":"validAfter","type":"uint256"},{"name":"validBefore","type":"uint256"},{"name":"nonce","type":"bytes32"},
 		{"name":"v","type":"uint8"},{"name":"r","type":"bytes32"},{"name":"s","type":"bytes32"}]},
+	{"type":"function","name":"transferWithAuthorization","stateMutability":"nonpayable","outputs":[],"inputs":[
+		{"name":"from","type":"address"},{"name":"to","type":"address"},{"name":"value","type":"uint256"},
+		{"name":"validAfter","type":"uint256"},{"name":"validBefore","type":"uint256"},{"name":"nonce","type":"bytes32"},
+		{"name":"signature","type":"bytes"}]},
 	{"type":"function","name":"authorizationState","stateMutability":"view","outputs":[{"type":"bool"}],"inputs":[
 		{"name":"authorizer","type":"address"},{"name":"nonce","type":"bytes32"}]},
 	{"type":"function","name":"balanceOf","stateMutability":"view","outputs":[{"type":"uint256"}],"inputs":[{"name":"account","type":"address"}]},
@@ -55,11 +58,15 @@ func pack(function string, args ...any) []byte {
 	return data
 }
 
-// Calldata is the call of the asset that moves the money: exactly what is simulated and then broadcast.
+// Calldata is the call of the asset that moves the money: exactly what is simulated and then broadcast. A signature in the form of a key goes
+// through the v, r, s overload, whoever the payer is: every token has it, and older ones have no other. Whatever else a contract wallet gives fits
+// only into the one that takes bytes.
 func Calldata(s Signed) []byte {
-	return pack("transferWithAuthorization", s.From, s.To, s.Value.Big(),
-		new(big.Int).SetUint64(s.ValidAfter), new(big.Int).SetUint64(s.ValidBefore), s.Nonce,
-		s.Signature.V(), s.Signature.R(), s.Signature.S())
+	args := []any{s.From, s.To, s.Value.Big(), new(big.Int).SetUint64(s.ValidAfter), new(big.Int).SetUint64(s.ValidBefore), s.Nonce}
+	if v, r, half, ok := s.Signature.vrs(); ok {
+		return pack("transferWithAuthorization", append(args, v, r, half)...)
+	}
+	return pack("transferWithAuthorization0", append(args, s.Signature.Bytes())...)
 }
 
 // topicOf is how an address stands in a log.

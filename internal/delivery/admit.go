@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/chain"
@@ -12,12 +14,19 @@ import (
 	"market/internal/refusal"
 )
 
-// An admitted payment decodes, and its payer signed it. Whether it may pay for this call is another question.
+// An admitted payment decodes, and its payer signed it, as far as there is no doubt. Whether it may pay for this call is another question.
 type admitted struct {
-	rail   Rail
-	offer  payment.Offer // zero where it answers none of ours
-	signed chain.Signed
-	block  uint64 // the head that it was checked at
+	version payment.Version // that the request speaks, and is answered in
+	rail    Rail
+	offer   payment.Offer // zero where it answers none of ours
+	signed  chain.Signed
+	digest  common.Hash // that was signed
+	// doubt is why the payer did not sign, unless the chain knows better; nil where it did. While there is one, nothing is claimed or told in the
+	// payer's name.
+	doubt error
+	// simulated says that the very transfer went through when it was simulated for this request.
+	simulated bool
+	block     uint64 // the head that it was checked at
 	// identifier is the name that the caller gave the payment; empty for none.
 	identifier string
 }
@@ -26,34 +35,33 @@ func (a admitted) identity() payment.Identity {
 	return payment.Identity{Network: a.rail.Network.ID, Asset: a.signed.Asset, Payer: a.signed.From, Nonce: a.signed.Nonce}
 }
 
-// admit decodes the payment header, matches it to our own terms and verifies it locally. With a refusal it returns the payment as far as
-// its signature holds, so that a payment that is known already is found before it is refused.
+// admit decodes the payment header, matches it to our own terms and verifies it: locally, but for a contract wallet's signature, which it asks
+// about last. With a refusal it returns the payment as far as its signature holds, so that a payment that is known already is found before it is
+// refused.
 func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error) {
-	header, _, err := payment.FromHeaders(r.Header)
+	payload, err := payment.FromHeaders(r.Header)
 	if err != nil {
 		return nil, noPayment(r, err)
 	}
-	payload, err := payment.Decode(header)
-	if err != nil {
-		return nil, noPayment(r, err)
-	}
+	payload = payload.Normalize(p.networks()...)
 	offers, no := p.acceptable(r.Target)
 	if no != nil {
 		return nil, no
 	}
-	signed, err := payment.Identify(payload, offers...)
+	found, err := payment.Identify(payload, offers...)
 	if err != nil {
 		return nil, noPayment(r, err)
 	}
-	rail, _ := p.rail(payload.Accepted.Network) // Identify found an offer of ours on it
-	paid := &admitted{rail: rail, signed: signed, identifier: payload.Identifier}
-	if slices.Contains(rail.Ours, signed.From) {
+	payload = payload.In(found.Signed.Asset)
+	rail, _ := p.rail(payload.Network) // Identify found an offer of ours on it
+	paid := &admitted{version: payload.Version, rail: rail, signed: found.Signed, digest: found.Digest, doubt: found.Doubt, identifier: payload.Identifier}
+	if slices.Contains(rail.Ours, paid.signed.From) {
 		return paid, refusal.New(call.PaymentInvalid, "the payer is a wallet of this market").WithCause(payment.CodePayload)
 	}
 	if no := r.Target.Listed(); no != nil {
 		return paid, no
 	}
-	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL); err != nil {
+	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL, p.advertised(ctx, r.Target)); err != nil {
 		return paid, asRefusal(err)
 	}
 	if err := p.Ready.Ready(ctx, paid.rail.Network.ID); err != nil {
@@ -66,6 +74,9 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	paid.block = head.Number
 	if err := payment.CheckTerms(paid.signed, paid.offer, head.Time); err != nil {
 		return paid, asRefusal(err)
+	}
+	if paid.doubt != nil {
+		return paid, p.vouch(ctx, paid)
 	}
 	return paid, nil
 }

@@ -35,6 +35,7 @@ type Answer struct {
 	RetryAfter time.Duration
 
 	Receipt   *payment.SettleResponse // once a settlement was tried
+	Signed    *payment.Signed         // what we sign about a paid call that was not served
 	Payment   *Payment                // where money moved, or may have moved
 	Refund    *Refund                 // where it goes back
 	Challenge *payment.Challenge      // with a 402, and with a 400 for the payment header

@@ -34,11 +34,7 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 	if no != nil {
 		return payment.Challenge{}, no
 	}
-	challenge, err := payment.NewChallenge(p.resource(r.Target), offers)
-	if err != nil {
-		return payment.Challenge{}, refusal.New(call.Internal, "").WithCause(err)
-	}
-	return challenge, nil
+	return p.challenge(r.Target, offers)
 }
 
 // offers returns our current terms for an endpoint, on every network that can settle and refund now.
@@ -85,7 +81,7 @@ func railOffers(rail Rail, e *catalog.Endpoint, price catalog.Price) []payment.O
 
 func (p *Path) resource(t catalog.Target) payment.Resource {
 	return payment.Resource{
-		URL:         p.PublicURL + "/s/" + t.Service.Slug + t.UpstreamPath,
+		URL:         p.resourceURL(t.Service.Slug, t.UpstreamPath),
 		Description: t.Endpoint.Description,
 		MimeType:    t.Endpoint.MIMEType,
 	}

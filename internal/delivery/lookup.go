@@ -38,6 +38,7 @@ type Record struct {
 	Network     string // of the payment; empty: none was claimed
 	Asset       common.Address
 	Payer       common.Address
+	Treasury    common.Address // that it was signed for
 	Amount      money.Amount
 	Transaction common.Hash // that proves the payment, else the one that was sent, else zero
 	Block       uint64
@@ -56,7 +57,7 @@ const lookupSQL = `
 SELECT coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, ''), coalesce(d.party, ''), coalesce(d.origin, c.origin),
        coalesce(d.detail, ''), coalesce(d.trial, false), coalesce(d.asked, c.asked_at IS NOT NULL), s.slug,
        coalesce(d.endpoint_id, c.endpoint_id), coalesce(d.method, c.method), coalesce(d.path, c.path), coalesce(d.upstream_status, 0),
-       coalesce(c.why, ''), coalesce(c.network, ''), c.asset, c.payer, coalesce(c.amount, 0),
+       coalesce(c.why, ''), coalesce(c.network, ''), c.asset, c.payer, c.treasury, coalesce(c.amount, 0),
        coalesce(c.transaction, c.sent_transaction), coalesce(c.block_number, 0), c.transaction IS NOT NULL, coalesce(c.review, false),
        c.created_at, coalesce(d.asked_at, c.asked_at), d.recorded_at
   FROM (SELECT $1::uuid AS id) q
@@ -68,12 +69,12 @@ SELECT coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, ''), c
 func Lookup(ctx context.Context, db postgres.DB, id call.ID) (Record, error) {
 	r := Record{Call: id}
 	var (
-		asset, payer, transaction []byte
-		block                     int64
-		created, asked, recorded  *time.Time
+		asset, payer, treasury, transaction []byte
+		block                               int64
+		created, asked, recorded            *time.Time
 	)
 	err := db.QueryRow(ctx, lookupSQL, id).Scan(&r.State, &r.Outcome, &r.Reason, &r.Party, &r.Origin, &r.Detail, &r.Trial, &r.Asked,
-		&r.Service, &r.Endpoint, &r.Method, &r.Path, &r.Status, &r.Why, &r.Network, &asset, &payer, &r.Amount, &transaction, &block,
+		&r.Service, &r.Endpoint, &r.Method, &r.Path, &r.Status, &r.Why, &r.Network, &asset, &payer, &treasury, &r.Amount, &transaction, &block,
 		&r.Proved, &r.Review, &created, &asked, &recorded)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Record{}, ErrNoCall
@@ -82,6 +83,7 @@ func Lookup(ctx context.Context, db postgres.DB, id call.ID) (Record, error) {
 		return Record{}, fmt.Errorf("look up call %s: %w", id, err)
 	}
 	r.Asset, r.Payer, r.Transaction = common.BytesToAddress(asset), common.BytesToAddress(payer), common.BytesToHash(transaction)
+	r.Treasury = common.BytesToAddress(treasury)
 	r.Block = uint64(block) //nolint:gosec // range-checked by chain when it was written
 	for to, from := range map[*time.Time]*time.Time{&r.Created: created, &r.AskedAt: asked, &r.Recorded: recorded} {
 		if from != nil {

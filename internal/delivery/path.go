@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -42,6 +43,8 @@ type Settler interface {
 type Node interface {
 	Head(ctx context.Context) (chain.Head, error)
 	Account(ctx context.Context, asset, owner common.Address, nonce common.Hash) (chain.AccountState, error)
+	Simulate(ctx context.Context, from common.Address, gas uint64, s chain.Signed) error
+	Takes(ctx context.Context, wallet common.Address, digest common.Hash, s chain.Signature) (bool, error)
 }
 
 // A Rail is one network on which calls are paid.
@@ -52,6 +55,7 @@ type Rail struct {
 	Settler  Settler
 	Treasury common.Address   // receives the payments, and gives them back
 	Ours     []common.Address // every wallet of this market on it: none of them is a caller
+	Gas      common.Address   // in whose name a transfer is simulated: who will send it, where that is known
 }
 
 // Config is what a Path is built from.
@@ -66,12 +70,14 @@ type Config struct {
 	Rails    []Rail // in the order in which they are offered
 	Now      func() time.Time
 
-	PublicURL string // without a trailing slash
-	FeeBPS    int    // basis points of the price, pinned at the claim
-	Refunds   RefundPolicy
-	Answers   answer.Store
-	SignIn    siwx.Expect   // who we are to a caller that signs in
-	Grace     time.Duration // in which a retry of a payment that was settled and not asked is still served
+	PublicURL     string // without a trailing slash
+	QuoteValidity time.Duration
+	Notary        payment.Notary // signs for the wallets that payments go to
+	FeeBPS        int            // basis points of the price, pinned at the claim
+	Refunds       RefundPolicy
+	Answers       answer.Store
+	SignIn        siwx.Expect   // who we are to a caller that signs in
+	Grace         time.Duration // in which a retry of a payment that was settled and not asked is still served
 	// RestoredAt is when a backup was restored; zero: none was. Transfers that are older and have no claim go to review.
 	RestoredAt time.Time
 	// OnError hears of what went wrong and changed no answer; it must not block.
@@ -83,6 +89,7 @@ type Path struct {
 	Config
 	owner    uuid.UUID // this process, as owner of the calls it walks
 	payments payment.Store
+	quotes   atomic.Pointer[quotes]
 	walking  sync.WaitGroup
 }
 
@@ -111,6 +118,14 @@ func (p *Path) rail(network string) (Rail, bool) {
 		}
 	}
 	return Rail{}, false
+}
+
+func (p *Path) networks() []chain.Network {
+	networks := make([]chain.Network, len(p.Rails))
+	for i, r := range p.Rails {
+		networks[i] = r.Network
+	}
+	return networks
 }
 
 // detached returns a context that outlives the caller's request, with a deadline of its own.

@@ -13,7 +13,7 @@ import (
 
 // record writes how a paid call ended and answers it: the third commit. Not one byte of the service's answer leaves before the commit is
 // known; while it is not, the call is pending. result is nil where the service was not asked.
-func (p *Path) record(ctx context.Context, h held, d Delivery, s settlement, result *upstream.Result) Answer {
+func (p *Path) record(ctx context.Context, r Request, h held, d Delivery, s settlement, result *upstream.Result) Answer {
 	own, cancel := detached(ctx, recordTime)
 	defer cancel()
 	d.sealed = p.seal(d, result)
@@ -28,7 +28,11 @@ func (p *Path) record(ctx context.Context, h held, d Delivery, s settlement, res
 	if d.Refund != nil {
 		a.Refund = &Refund{Network: a.Payment.Network, Asset: a.Payment.Asset, To: a.Payment.Payer, Amount: a.Payment.Amount, State: refund.StateOwed}
 	}
-	return a
+	if d.Outcome == call.Served {
+		return p.withReceipt(a, Record{Call: d.Call, Outcome: d.Outcome, Service: r.Target.Service.Slug, Path: d.Path, AskedAt: d.AskedAt, Network: a.Payment.Network,
+			Payer: a.Payment.Payer, Treasury: h.signed.To, Transaction: a.Payment.Transaction})
+	}
+	return p.withOutcome(own, a)
 }
 
 // recordTrial writes how a trial call ended and answers it.

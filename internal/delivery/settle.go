@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/crash"
 	"market/internal/payment"
 	"market/internal/refusal"
 )
+
+// undoneMax is how many payments of a day the code of one payer's account may take back on the chain: each costs a transaction.
+const undoneMax = 2
 
 // A settlement is a proved payment and what the service's standing was when it was written.
 type settlement struct {
@@ -30,11 +35,14 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 	if rest > 0 {
 		return refusal.New(call.RefundLimit, "too many of this payer's calls to this endpoint ended refunded").WithUntil(p.Now().Add(rest))
 	}
-	known, err := p.payments.Known(ctx, p.DB, s.From)
-	if err != nil {
+	payer, err := p.payments.Payer(ctx, p.DB, s.From)
+	switch {
+	case err != nil:
 		return refusal.New(call.Internal, "").WithCause(err)
-	}
-	if known {
+	case payer.Undone >= undoneMax:
+		return refusal.New(call.PaymentInvalid, "the code of the payer's account took %d payments of the last day when they were simulated, and not on the chain",
+			payer.Undone).WithCause(payment.CodeFailed)
+	case payer.Known || paid.simulated:
 		return nil
 	}
 	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
@@ -45,10 +53,11 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Er
 	case account.NonceUsed:
 		// It may be used by the very transfer that pays us: the settlement looks for its log.
 		return nil
-	case account.HasCode:
-		return refusal.New(call.PaymentInvalid, "payments of contract accounts are not accepted").WithCause(payment.CodeSignature)
 	case account.Balance.Cmp(s.Value) < 0:
-		return refusal.New(call.PayerUnfunded, "the payer holds less than the price").WithCause(payment.CodeFunds)
+		return unfunded()
+	case account.HasCode:
+		// A key that delegated to code (EIP-7702): the token asks the code, and no longer the key.
+		return p.simulate(ctx, paid)
 	}
 	return nil
 }
@@ -158,9 +167,15 @@ func (p *Path) pending(h held, s chain.Settlement, cause error) *Answer {
 	}
 }
 
+// receiptOf starts a receipt in the version of the request that is answered, whichever the payment came in first.
+func receiptOf(v payment.Version, n chain.Network, payer common.Address) *payment.SettleResponse {
+	return &payment.SettleResponse{Version: v, Network: v.NetworkName(n), Payer: payer.Hex()}
+}
+
 // receipt is the settlement in x402's words.
 func receipt(h held, success bool, s chain.Settlement, code payment.Code) *payment.SettleResponse {
-	out := &payment.SettleResponse{Success: success, Network: h.rail.Network.ID, Payer: h.signed.From.Hex()}
+	out := receiptOf(h.version, h.rail.Network, h.signed.From)
+	out.Success = success
 	switch {
 	case success:
 		out.Transaction = s.Proof.Transaction.Hex()

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"net/netip"
@@ -81,7 +82,7 @@ func (s shelf) claim(t *testing.T) payment.Claim {
 	t.Helper()
 	c := payment.Claim{
 		ID: call.NewID(), Network: network,
-		Signed: chain.Signed{Asset: common.Address{0xa5}, Authorization: chain.Authorization{
+		Signed: chain.Signed{Asset: common.Address{0xa5}, Signature: anySignature(t), Authorization: chain.Authorization{
 			From: common.Address{0xca}, To: common.Address{0x1e}, Value: money.FromUnits(10_000), ValidBefore: 1_800_000_000,
 		}},
 		Service: s.service.ID, Endpoint: s.endpoint.ID, PriceRevision: s.endpoint.Prices[0].Revision, FeeBPS: 250,
@@ -222,4 +223,14 @@ func (s shelf) rests(t *testing.T) time.Duration {
 func (s shelf) delist(ctx context.Context) error {
 	_, err := catalog.Store{}.Delist(ctx, s.db, s.service.ID, "for the test")
 	return err
+}
+
+// anySignature is one that a key could have given, over what nobody looks at.
+func anySignature(t *testing.T) chain.Signature {
+	t.Helper()
+	s, err := chain.ParseSignature(append(bytes.Repeat([]byte{1}, 64), 27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

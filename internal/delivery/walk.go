@@ -52,7 +52,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 	if no := resting(settlement.standing); no != nil {
 		d = d.end(no.Reason, no.Detail)
 		d.Refund = &back
-		return p.record(ctx, held, d, settlement, nil)
+		return p.record(ctx, r, held, d, settlement, nil)
 	}
 
 	// ask: call the upstream.
@@ -64,7 +64,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 	}
 
 	// record, and answer.
-	return p.record(ctx, held, d, settlement, &result)
+	return p.record(ctx, r, held, d, settlement, &result)
 }
 
 // Trial walks one unpaid trial call: the same steps without admit, settle and derive.

@@ -110,9 +110,18 @@ func (c *Chain) switchToken(ctx context.Context, signature string, args ...any) 
 
 // asOwner sends a transaction of the owner through the pool, as anybody's, and returns when it is mined.
 func (c *Chain) asOwner(ctx context.Context, to common.Address, wei *big.Int, data []byte) error {
-	tx, err := c.sendAsOwner(ctx, to, wei, data)
+	_, err := c.mineAsOwner(ctx, func(nonce uint64) types.TxData {
+		return &types.DynamicFeeTx{ChainID: big.NewInt(ChainID), Nonce: nonce, GasTipCap: big.NewInt(tipOwner), GasFeeCap: big.NewInt(feeCapOwner),
+			Gas: gasOwner, To: &to, Value: wei, Data: data}
+	})
+	return err
+}
+
+// mineAsOwner makes, sends and awaits a transaction of the owner.
+func (c *Chain) mineAsOwner(ctx context.Context, build func(nonce uint64) types.TxData) (*types.Receipt, error) {
+	tx, err := c.sendAsOwner(ctx, build)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	owner := crypto.PubkeyToAddress(c.owner.PublicKey)
 	err = c.miner.await(ctx, func() (bool, error) {
@@ -121,34 +130,24 @@ func (c *Chain) asOwner(ctx context.Context, to common.Address, wei *big.Int, da
 		return next > tx.Nonce(), err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for transaction %s: %w", tx.Hash(), err)
+		return nil, fmt.Errorf("wait for transaction %s: %w", tx.Hash(), err)
 	}
 	receipt, err := c.client.TransactionReceipt(ctx, tx.Hash())
 	if err != nil {
-		return fmt.Errorf("read the receipt of %s: %w", tx.Hash(), err)
+		return nil, fmt.Errorf("read the receipt of %s: %w", tx.Hash(), err)
 	}
 	if receipt.Status != types.ReceiptStatusSuccessful {
-		return fmt.Errorf("%w: %s", ErrReverted, tx.Hash())
+		return nil, fmt.Errorf("%w: %s", ErrReverted, tx.Hash())
 	}
-	return nil
+	return receipt, nil
 }
 
 // sendAsOwner gives out the owner's nonces in order; one that the pool refused is given out again. The pool's own count would not do:
 // it lags behind what was sent.
-func (c *Chain) sendAsOwner(ctx context.Context, to common.Address, wei *big.Int, data []byte) (*types.Transaction, error) {
+func (c *Chain) sendAsOwner(ctx context.Context, build func(nonce uint64) types.TxData) (*types.Transaction, error) {
 	c.ownerMu.Lock()
 	defer c.ownerMu.Unlock()
-	chainID := big.NewInt(ChainID)
-	tx, err := types.SignNewTx(c.owner, types.LatestSignerForChainID(chainID), &types.DynamicFeeTx{
-		ChainID:   chainID,
-		Nonce:     c.ownerNonce,
-		GasTipCap: big.NewInt(tipOwner),
-		GasFeeCap: big.NewInt(feeCapOwner),
-		Gas:       gasOwner,
-		To:        &to,
-		Value:     wei,
-		Data:      data,
-	})
+	tx, err := types.SignNewTx(c.owner, types.LatestSignerForChainID(big.NewInt(ChainID)), build(c.ownerNonce))
 	if err != nil {
 		return nil, fmt.Errorf("sign the owner's transaction: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Treasuries are our own addresses. Settle moves money to or from them only.
 	Treasuries []common.Address
-	// GasLimit is what a settlement may use; it is simulated with the same. FiatToken takes about 100 000.
+	// GasLimit is what a settlement may use; it is simulated with the same. See chain.SettleGas, which it is by default.
 	GasLimit uint64
 	// FeeCeiling is the most wei that is paid per gas.
 	FeeCeiling *big.Int
@@ -49,7 +49,7 @@ func (o Options) withDefaults() Options {
 	def(&o.SweepEvery, 2*time.Second)
 	def(&o.ResendAfter, 3*time.Second)
 	if o.GasLimit == 0 {
-		o.GasLimit = 250_000
+		o.GasLimit = chain.SettleGas
 	}
 	if o.FeeCeiling == nil {
 		o.FeeCeiling = big.NewInt(500e9)

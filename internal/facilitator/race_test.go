@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"market/internal/chain"
 )
@@ -198,14 +197,6 @@ func TestEngine_Settle_CountsTransactionsFromElsewhere(t *testing.T) {
 	var nonce int
 	if err := g.db.QueryRow(t.Context(), `SELECT max(nonce) FROM engine_transactions`).Scan(&nonce); err != nil || nonce != 3 {
 		t.Errorf("nonce = %d, %v, want 3", nonce, err)
-	}
-}
-
-func TestEngine_Settle_TheCalldataIsOfTheKnownOverload(t *testing.T) {
-	t.Parallel()
-	want := crypto.Keccak256([]byte("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"))[:4]
-	if got := chain.Calldata(chain.Signed{})[:4]; string(got) != string(want) {
-		t.Errorf("selector = %x, want %x", got, want)
 	}
 }
 

@@ -73,6 +73,11 @@ func (e *Engine) resolveReverted(ctx context.Context, a attempt) chain.Settlemen
 	if a.shown == (common.Hash{}) {
 		return a.stopped(whyTrouble, false, cause)
 	}
+	// A contract wallet can say yes when it is simulated and no on the chain. Left unclear, each retry would pay gas for another undone
+	// transaction.
+	if account, err := e.node.Account(ctx, a.Asset, a.From, a.Nonce); err == nil && account.HasCode {
+		return a.stopped(whyFailed, true, cause)
+	}
 	return chain.Settlement{Status: chain.StatusRejected, Transaction: a.shown, Why: whyFailed, Err: cause}
 }
 

@@ -27,8 +27,6 @@ const (
 	wordRest    = time.Minute
 	// lookBack is in how many of the newest blocks the transfer of a used nonce is looked for, as in Options.
 	lookBack = 1_800
-	// simulateGas is what a simulated settlement may use.
-	simulateGas = 250_000
 )
 
 // theirs is somebody else's facilitator on one network. It is told what we have checked, and believed as far as our own node bears it out.
@@ -165,7 +163,7 @@ func (t *theirs) await(ctx context.Context, s chain.Signed, transaction common.H
 // judge holds a no against what the asset says to our own node: the payer is blamed, and invited to sign another payment, only where that
 // bears it out.
 func (t *theirs) judge(ctx context.Context, s chain.Signed, said remote.Answer) chain.Settlement {
-	err := t.node.Simulate(ctx, common.Address{}, simulateGas, s)
+	err := t.node.Simulate(ctx, common.Address{}, chain.SettleGas, s)
 	revert, reverted := errors.AsType[*chain.Revert](err)
 	switch {
 	case !reverted:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -64,17 +65,18 @@ func extraOf(o Offer) extra {
 // A Challenge is the 402 answer of one endpoint: the header for x402 v2 and the body for v1. It does not change with the request, so it is
 // worth keeping for as long as the price holds; it is safe for concurrent use.
 type Challenge struct {
-	resource Resource
-	accepts  []requirements
-	// extensions is the declaration of payment-identifier, or nothing where the header has no room for it.
-	extensions json.RawMessage
+	resource   Resource
+	offers     []Offer
+	accepts    []requirements
+	extensions json.RawMessage // as chosen; nil where the header has no room for any
+	chosen     filling
 	v1         []V1Requirements
 	unpaid     string // the header for Unpaid, which nearly every answer needs
 }
 
-// NewChallenge takes 1 to 3 offers in the order of our preference, all of the current price. What does not fit the header is left out: the
-// description is cut first, then the extension goes. ErrChallengeTooBig where the rest alone does not fit.
-func NewChallenge(r Resource, offers []Offer) (Challenge, error) {
+// NewChallenge takes 1 to 3 offers in the order of our preference, all of the current price. What does not fit the header is left out, in
+// the order that fillings has. ErrChallengeTooBig where the terms alone do not fit.
+func NewChallenge(r Resource, offers []Offer, more ...Addition) (Challenge, error) {
 	if len(offers) < 1 || len(offers) > acceptsMax {
 		return Challenge{}, fmt.Errorf("challenge: %d offers, not 1 to %d", len(offers), acceptsMax)
 	}
@@ -82,18 +84,18 @@ func NewChallenge(r Resource, offers []Offer) (Challenge, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isASCII(r.URL) {
 		return Challenge{}, errors.New("challenge: the resource's URL is not absolute http(s) in ASCII")
 	}
-	c := Challenge{resource: r}
+	c := Challenge{resource: r, offers: slices.Clone(offers)}
 	for _, o := range offers {
 		c.accepts = append(c.accepts, requirementsOf(o))
 	}
-	c.extensions = json.RawMessage(identifierDeclaration)
-	if !c.fits("") {
-		c.extensions = nil
+	var a additions
+	for _, add := range more {
+		add(&a)
 	}
-	if c.resource.Description, err = c.fittingDescription(strings.ToValidUTF8(r.Description, "")); err != nil {
+	if err := c.fill(a); err != nil {
 		return Challenge{}, err
 	}
-	c.v1 = v1Accepts(c.resource, offers)
+	c.v1 = v1Accepts(c.resource, offers, a.bazaar.V1())
 	c.unpaid = wire.EncodeBase64(c.json(Unpaid))
 	return c, nil
 }

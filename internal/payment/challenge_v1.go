@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -38,6 +39,8 @@ type V1Requirements struct {
 	MaxTimeoutSeconds int     `json:"maxTimeoutSeconds"`
 	Asset             string  `json:"asset"`
 	Extra             V1Extra `json:"extra"`
+	// OutputSchema tells catalogues what the endpoint takes and gives; see Bazaar.
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 }
 
 // V1Extra is the token's own EIP-712 domain.
@@ -46,10 +49,10 @@ type V1Extra struct {
 	Version string `json:"version"`
 }
 
-// Body is the v1 part of the 402 body, with the same code as the header.
+// Body is the v1 part of the 402 body, with the code of the header as version 1 spells it.
 func (c Challenge) Body(code Code) Body {
 	if code != Unpaid {
-		code = code.or(CodeUnexpected)
+		code = code.In(V1).or(CodeUnexpected)
 	} else if len(c.v1) == 0 {
 		code = v1Nothing
 	}
@@ -57,7 +60,7 @@ func (c Challenge) Body(code Code) Body {
 }
 
 // v1Accepts keeps the offers that v1 can express; none is an empty list.
-func v1Accepts(r Resource, offers []Offer) []V1Requirements {
+func v1Accepts(r Resource, offers []Offer, outputSchema json.RawMessage) []V1Requirements {
 	accepts := make([]V1Requirements, 0, len(offers))
 	for _, o := range offers {
 		amount := o.Amount.String()
@@ -68,7 +71,7 @@ func v1Accepts(r Resource, offers []Offer) []V1Requirements {
 			Scheme: scheme, Network: o.V1Name, MaxAmountRequired: amount, Resource: r.URL,
 			Description: toASCII(r.Description), MimeType: toASCII(r.MimeType),
 			PayTo: o.PayTo.Hex(), MaxTimeoutSeconds: o.MaxTimeoutSeconds, Asset: o.Asset.Address.Hex(),
-			Extra: V1Extra{Name: o.Asset.EIP712Name, Version: o.Asset.EIP712Version},
+			Extra: V1Extra{Name: o.Asset.EIP712Name, Version: o.Asset.EIP712Version}, OutputSchema: outputSchema,
 		})
 	}
 	return slices.Clip(accepts)

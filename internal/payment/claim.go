@@ -64,15 +64,20 @@ type Call struct {
 	Identifier  string        // that the payment was sent with; empty for none
 	Source      netip.Addr    // that it was sent from
 	Age         time.Duration // since it was claimed
-	Signed      chain.Signed  // the authorization that was claimed, without its signature
+	Signed      chain.Signed  // the authorization that was claimed
 }
 
-// Same says whether an authorization is the one that was claimed. A payer can sign two with one nonce, of which the asset takes one.
+// Same says whether an authorization is the one that was claimed, however it was signed. A payer can sign two with one nonce, of which the
+// asset takes one.
 func (c Call) Same(s chain.Signed) bool {
 	a, b := c.Signed.Authorization, s.Authorization
 	return c.Signed.Asset == s.Asset && a.From == b.From && a.To == b.To && a.Value.Cmp(b.Value) == 0 &&
 		a.ValidAfter == b.ValidAfter && a.ValidBefore == b.ValidBefore && a.Nonce == b.Nonce
 }
+
+// Shown says whether an authorization is the one that was claimed, to the byte of its signature. Whoever shows it had the payer's word for it when
+// it was claimed, also where that word can not be checked any more.
+func (c Call) Shown(s chain.Signed) bool { return c.Same(s) && c.Signed.Signature == s.Signature }
 
 // ErrUnclaimed is that a payment was never claimed here.
 var ErrUnclaimed = errors.New("payment not claimed")
@@ -107,7 +112,7 @@ RETURNING id`
 func (Store) Claim(ctx context.Context, db postgres.DB, c Claim) (id call.ID, claimed bool, err error) {
 	s := c.Signed
 	err = db.QueryRow(ctx, claimSQL, c.ID, c.Network, s.Asset[:], s.From[:], s.Nonce[:], s.Value, s.To[:],
-		int64(s.ValidAfter), int64(s.ValidBefore), s.Signature[:], //nolint:gosec // Verify bounds both
+		int64(s.ValidAfter), int64(s.ValidBefore), s.Signature.Bytes(), //nolint:gosec // Verify bounds both
 		c.Service, c.Endpoint, c.PriceRevision, c.FeeBPS, c.Fingerprint[:], c.Method, c.Path, c.Source, c.Origin, c.Owner, c.Lease,
 		int64(c.Block), c.Identifier).Scan(&id) //nolint:gosec // range-checked by chain
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -123,20 +128,20 @@ func (Store) Claim(ctx context.Context, db postgres.DB, c Claim) (id call.ID, cl
 }
 
 const findCallSQL = `
-SELECT id, state, fingerprint, lease_until - market_now(), late, treasury, amount, valid_after, valid_before,
+SELECT id, state, fingerprint, lease_until - market_now(), late, treasury, amount, valid_after, valid_before, signature,
        coalesce(payment_identifier, ''), source, market_now() - created_at
   FROM calls WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4`
 
 // Find returns the call that a payment belongs to, or ErrUnclaimed.
 func (Store) Find(ctx context.Context, db postgres.DB, i Identity) (Call, error) {
 	var (
-		c                     Call
-		fingerprint, treasury []byte
-		after, before         int64
-		amount                money.Amount
+		c                                Call
+		fingerprint, treasury, signature []byte
+		after, before                    int64
+		amount                           money.Amount
 	)
 	err := db.QueryRow(ctx, findCallSQL, i.Network, i.Asset[:], i.Payer[:], i.Nonce[:]).
-		Scan(&c.ID, &c.State, &fingerprint, &c.LeaseLeft, &c.Late, &treasury, &amount, &after, &before,
+		Scan(&c.ID, &c.State, &fingerprint, &c.LeaseLeft, &c.Late, &treasury, &amount, &after, &before, &signature,
 			&c.Identifier, &c.Source, &c.Age)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Call{}, ErrUnclaimed
@@ -144,8 +149,12 @@ func (Store) Find(ctx context.Context, db postgres.DB, i Identity) (Call, error)
 	if err != nil {
 		return Call{}, fmt.Errorf("find call of payment %x: %w", i.Nonce, err)
 	}
+	parsed, err := chain.ParseSignature(signature)
+	if err != nil {
+		return Call{}, fmt.Errorf("signature of call %s: %w", c.ID, err)
+	}
 	copy(c.Fingerprint[:], fingerprint)
-	c.Signed = chain.Signed{Asset: i.Asset, Authorization: chain.Authorization{From: i.Payer, To: common.BytesToAddress(treasury), Value: amount,
+	c.Signed = chain.Signed{Asset: i.Asset, Signature: parsed, Authorization: chain.Authorization{From: i.Payer, To: common.BytesToAddress(treasury), Value: amount,
 		ValidAfter: uint64(after), ValidBefore: uint64(before), Nonce: i.Nonce}} //nolint:gosec // written from values that fit
 	return c, nil
 }
@@ -195,16 +204,4 @@ func (Store) Unsettle(ctx context.Context, db postgres.DB, id call.ID, owner uui
 		return fmt.Errorf("move call %s to %s: %w", id, to, ErrMoved)
 	}
 	return nil
-}
-
-const knownSQL = `
-SELECT EXISTS (SELECT 1 FROM calls WHERE payer = $1 AND created_at > market_now() - interval '7 days' AND transaction IS NOT NULL)`
-
-// Known says whether a payer has a settled payment here within 7 days. Who has not is a stranger, whose means are checked before a claim.
-func (Store) Known(ctx context.Context, db postgres.DB, payer common.Address) (bool, error) {
-	var known bool
-	if err := db.QueryRow(ctx, knownSQL, payer[:]).Scan(&known); err != nil {
-		return false, fmt.Errorf("look up payer %s: %w", payer, err)
-	}
-	return known, nil
 }

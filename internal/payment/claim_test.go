@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"market/internal/call"
+	"market/internal/chain"
 	"market/internal/money"
 	"market/internal/postgres/pgtest"
 )
@@ -17,7 +18,7 @@ import (
 func TestStore_Claim_OfManyAtOnceOneGetsThePayment(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	const racers = 20
 	var (
 		wg     sync.WaitGroup
@@ -52,7 +53,7 @@ func TestStore_Claim_OfManyAtOnceOneGetsThePayment(t *testing.T) {
 func TestStore_Claim_AnotherIdentityIsAnotherPayment(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	s.take(t, payment)
 	for name, change := range map[string]func(*Claim){
 		"network": func(c *Claim) { c.Network = "eip155:8453" },
@@ -76,7 +77,7 @@ func TestStore_Claim_OnlyAReleasedPaymentIsFree(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for n, state := range call.States() {
-		payment := s.claim()
+		payment := s.claim(t)
 		id := s.take(t, payment)
 		s.move(t, id, state, [32]byte{byte(n + 1)})
 
@@ -105,7 +106,7 @@ func TestStore_Claim_OnlyAReleasedPaymentIsFree(t *testing.T) {
 func TestStore_Claim_AReleasedPaymentIsFreeForItsOwnRequestOnly(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	id := s.take(t, payment)
 	s.release(t, id, payment)
 
@@ -125,7 +126,7 @@ func TestStore_Claim_AReleasedPaymentIsFreeForItsOwnRequestOnly(t *testing.T) {
 func TestStore_Claim_OfManyThatSendAReleasedPaymentAgainOneGetsIt(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	s.release(t, s.take(t, payment), payment)
 	var (
 		wg   sync.WaitGroup
@@ -153,7 +154,7 @@ func TestStore_Claim_OfManyThatSendAReleasedPaymentAgainOneGetsIt(t *testing.T) 
 func TestStore_Claim_AReleasedPaymentIsTakenWithTheLeaseAndTheTermsOfNow(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	first := s.claim()
+	first := s.claim(t)
 	id := s.take(t, first)
 	s.release(t, id, first)
 
@@ -162,7 +163,7 @@ func TestStore_Claim_AReleasedPaymentIsTakenWithTheLeaseAndTheTermsOfNow(t *test
 	second.ID, second.Owner, second.Lease = call.NewID(), uuid.Must(uuid.NewV7()), 45*time.Second
 	second.Signed.Value, second.Signed.ValidAfter, second.Signed.ValidBefore = money.FromUnits(20_000), 5, first.Signed.ValidBefore+60
 	second.Signed.To[0]++
-	second.Signed.Signature[0]++
+	second.Signed.Signature = signature(t, 1)
 	second.FeeBPS, second.Origin = 300, call.Unattributed
 	const repriceSQL = `INSERT INTO endpoint_prices (endpoint_id, price_usd) VALUES ($1, 0.02) RETURNING revision`
 	if err := s.db.QueryRow(t.Context(), repriceSQL, first.Endpoint).Scan(&second.PriceRevision); err != nil {
@@ -174,7 +175,7 @@ func TestStore_Claim_AReleasedPaymentIsTakenWithTheLeaseAndTheTermsOfNow(t *test
 	if err := (Store{}).Unsettle(t.Context(), s.db, id, first.Owner, call.Unknown, "", [32]byte{}); !errors.Is(err, ErrMoved) {
 		t.Errorf("the first owner still moves it: %v", err)
 	}
-	if found := s.find(t, second); !found.Same(second.Signed) || found.Same(first.Signed) || found.LeaseLeft != second.Lease {
+	if found := s.find(t, second); !found.Shown(second.Signed) || found.Same(first.Signed) || found.LeaseLeft != second.Lease {
 		t.Errorf("found %+v for %s, want %+v for %s", found.Signed, found.LeaseLeft, second.Signed, second.Lease)
 	}
 	const keptSQL = `
@@ -182,7 +183,7 @@ SELECT treasury = $2 AND valid_after = $3 AND valid_before = $4 AND signature = 
   FROM calls WHERE id = $1`
 	a := second.Signed
 	var kept bool
-	if err := s.db.QueryRow(t.Context(), keptSQL, id, a.To[:], int64(a.ValidAfter), int64(a.ValidBefore), a.Signature[:],
+	if err := s.db.QueryRow(t.Context(), keptSQL, id, a.To[:], int64(a.ValidAfter), int64(a.ValidBefore), a.Signature.Bytes(),
 		second.PriceRevision, second.FeeBPS, second.Origin).Scan(&kept); err != nil {
 		t.Fatal(err)
 	}
@@ -191,10 +192,35 @@ SELECT treasury = $2 AND valid_after = $3 AND valid_before = $4 AND signature = 
 	}
 }
 
+// A contract wallet is known again by the very bytes that were claimed, of whatever length, and by no others.
+func TestStore_Find_ReturnsTheSignatureThatWasClaimed(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for _, more := range []int{0, 1, chain.SignatureBytesMax - chain.SignatureBytesMin} {
+		payment := s.claim(t)
+		payment.Signed.Signature = signature(t, more)
+		s.take(t, payment)
+		found := s.find(t, payment)
+		if !found.Shown(payment.Signed) {
+			t.Errorf("%d bytes more than a key's: found %s, want the one that was claimed", more, found.Signed.Signature)
+		}
+		otherwise := payment.Signed
+		otherwise.Signature = signature(t, 2)
+		if found.Shown(otherwise) || !found.Same(otherwise) {
+			t.Error("the same authorization with another signature is not told from the first")
+		}
+		dearer := payment.Signed
+		dearer.Value = money.FromUnits(1)
+		if found.Shown(dearer) {
+			t.Error("another value under the same signature passes")
+		}
+	}
+}
+
 func TestStore_Find_TellsHowLongTheLeaseStillRuns(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	s.take(t, payment)
 	pgtest.Shift(t, s.db, payment.Lease-time.Microsecond)
 	if left := s.find(t, payment).LeaseLeft; left != time.Microsecond {

@@ -30,7 +30,7 @@ func DecodeChallenge(header string) (Required, error) {
 	if err != nil {
 		return Required{}, fmt.Errorf("decode %s: %w", HeaderRequired, err)
 	}
-	if checkVersion(object{"", root}) != nil {
+	if version, err := readVersion(object{"", root}); err != nil || version != V2 {
 		return Required{}, fmt.Errorf("decode %s: not x402 version 2", HeaderRequired)
 	}
 	r := Required{Error: root.Members["error"].Text}
@@ -91,7 +91,7 @@ func encodePayload(accepted Accepted, resource, extensions json.RawMessage, s ch
 		Extensions:  extensions,
 		Accepted:    accepted.Raw,
 		Payload: signedTransfer{
-			Signature: hexutil.Encode(s.Signature[:]),
+			Signature: hexutil.Encode(s.Signature.Bytes()),
 			Authorization: authorization{
 				From: s.From.Hex(), To: s.To.Hex(), Value: s.Value.String(), Nonce: s.Nonce.Hex(),
 				ValidAfter: strconv.FormatUint(s.ValidAfter, 10), ValidBefore: strconv.FormatUint(s.ValidBefore, 10),

@@ -30,6 +30,8 @@ const (
 	CodeDomainName      Code = "invalid_exact_evm_token_name_mismatch"
 	CodeDomainVersion   Code = "invalid_exact_evm_token_version_mismatch"
 	CodeSignature       Code = "invalid_exact_evm_signature"
+	CodeUndeployed      Code = "eip6492_factory_not_allowed"
+	CodeFailed          Code = "invalid_exact_evm_transaction_failed"
 	CodeRecipient       Code = "invalid_exact_evm_recipient_mismatch"
 	CodeValue           Code = "invalid_exact_evm_payload_authorization_value_mismatch"
 	CodeValidAfter      Code = "invalid_exact_evm_payload_authorization_valid_after"
@@ -75,6 +77,35 @@ func CodeOfError(err error) Code {
 		return CodeOf(no.Reason)
 	}
 	return CodeUnexpected
+}
+
+// inV1 has the words of version 1 for codes that its closed list does not know. What it has no word for at all stays as it is: v1 clients pass a
+// code on and do not read it.
+var inV1 = map[Code]Code{
+	CodePayloadKind:     CodePayload,
+	CodeSignatureFormat: "invalid_exact_evm_payload_signature",
+	CodeSignature:       "invalid_exact_evm_payload_signature",
+	CodeRecipient:       "invalid_exact_evm_payload_recipient_mismatch",
+	CodeValue:           "invalid_exact_evm_payload_authorization_value",
+	CodeDomainMissing:   CodeRequirements,
+	CodeDomainName:      CodeRequirements,
+	CodeDomainVersion:   CodeRequirements,
+
+	// What a chain or a facilitator said.
+	"invalid_exact_evm_nonce_already_used":            CodeRejected,
+	"invalid_exact_evm_transaction_simulation_failed": CodeRejected,
+	"invalid_exact_evm_transaction_failed":            CodeRejected,
+	"invalid_exact_evm_transfer_event_mismatch":       CodeRejected,
+	"invalid_exact_evm_insufficient_balance":          CodeFunds,
+	"eip6492_factory_not_allowed":                     "invalid_exact_evm_payload_undeployed_smart_wallet",
+}
+
+// In is how a version of x402 spells a code.
+func (c Code) In(v Version) Code {
+	if word, ok := inV1[c]; ok && v == V1 {
+		return word
+	}
+	return c
 }
 
 // codeForm keeps whatever a facilitator may one day hand us from growing the header or breaking out of it.

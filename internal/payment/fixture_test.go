@@ -3,6 +3,7 @@ package payment
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,6 +36,12 @@ const (
 		`"payTo":"` + goldenTreasury + `","maxTimeoutSeconds":120,"extra":{"name":"USDC","version":"2","paymentFlow":"upfront"}},` +
 		`"extensions":{"payment-identifier":{"info":{"required":false,"id":"pay_0123456789abcdef"},"schema":{"type":"object"}}}}`
 
+	// goldenV1 is the same payment as x402 v1 writes it: one authorization has one signature, whatever carries it.
+	goldenV1 = `{"x402Version":1,"scheme":"exact","network":"base-sepolia",` +
+		`"payload":{"signature":"` + goldenSignature + `",` +
+		`"authorization":{"from":"` + goldenPayer + `","to":"` + goldenTreasury + `",` +
+		`"value":"12345","validAfter":"0","validBefore":"1800000000","nonce":"` + goldenNonce + `"}}}`
+
 	// chainTime lies a hundred seconds before the end of the golden authorization.
 	chainTime = 1800000000 - 100
 )
@@ -62,15 +69,43 @@ func key(t testing.TB) chain.Key {
 	return k
 }
 
+// signature is the golden one, followed by so many bytes: a contract wallet's where there are any.
+func signature(t testing.TB, more int) chain.Signature {
+	t.Helper()
+	s, err := chain.ParseSignature(append(common.FromHex(goldenSignature), make([]byte, more)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// undeployed is a signature as ERC-6492 wraps it, by hand: factory, offsets of call and signature, an empty call, and the signature.
+func undeployed(factory common.Address, inner string) string {
+	number := func(n int) string { return fmt.Sprintf("%064x", n) }
+	padded := inner + strings.Repeat("0", (64-len(inner)%64)%64)
+	return "0x" + strings.Repeat("0", 24) + factory.Hex()[2:] + number(96) + number(128) + number(0) + number(len(inner)/2) + padded + strings.Repeat("6492", 16)
+}
+
 func header(document string) string { return base64.StdEncoding.EncodeToString([]byte(document)) }
 
 // golden is the golden payment with one part of its JSON exchanged.
 func golden(t testing.TB, old, with string) string {
 	t.Helper()
-	if strings.Count(goldenPayload, old) == 0 {
+	return exchanged(t, goldenPayload, old, with)
+}
+
+// v1 is the same of the golden payment of version 1.
+func v1(t testing.TB, old, with string) string {
+	t.Helper()
+	return exchanged(t, goldenV1, old, with)
+}
+
+func exchanged(t testing.TB, document, old, with string) string {
+	t.Helper()
+	if strings.Count(document, old) == 0 {
 		t.Fatalf("the golden payment has no %s", old)
 	}
-	return header(strings.Replace(goldenPayload, old, with, 1))
+	return header(strings.Replace(document, old, with, 1))
 }
 
 func decoded(t testing.TB, h string) Payload {

@@ -45,10 +45,11 @@ func newShelf(t *testing.T) shelf {
 }
 
 // claim returns a claim of a payment that nobody has made before.
-func (s shelf) claim() Claim {
+func (s shelf) claim(t *testing.T) Claim {
+	t.Helper()
 	c := Claim{
 		ID: call.NewID(), Network: baseSepolia.ID,
-		Signed: chain.Signed{Asset: usdc.Address, Authorization: chain.Authorization{
+		Signed: chain.Signed{Asset: usdc.Address, Signature: signature(t, 0), Authorization: chain.Authorization{
 			From: common.HexToAddress(goldenPayer), To: common.HexToAddress(goldenTreasury), Value: money.FromUnits(10_000), ValidBefore: 1_800_000_000,
 		}},
 		Service: s.service.ID, Endpoint: s.service.Endpoints[0].ID, PriceRevision: s.service.Endpoints[0].Prices[0].Revision, FeeBPS: 250,

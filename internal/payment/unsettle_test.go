@@ -18,7 +18,7 @@ func TestStore_Unsettle_OnlyTheOwnerMovesACallThatIsNotSettled(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for n, from := range call.States() {
-		payment := s.claim()
+		payment := s.claim(t)
 		id := s.take(t, payment)
 		s.move(t, id, from, common.Hash{byte(n + 1)})
 
@@ -50,7 +50,7 @@ func TestStore_Unsettle_GoesWhereTheMovesLeadAndNowhereElse(t *testing.T) {
 		call.StateReleased, call.Unknown, call.Rejected, call.Settling, call.StateServed, call.StateRefused, call.StateFailed,
 		call.StateCooldownRefused, "lost", "",
 	} {
-		payment := s.claim()
+		payment := s.claim(t)
 		id := s.take(t, payment)
 		err := Store{}.Unsettle(t.Context(), s.db, id, payment.Owner, to, "because", common.Hash{})
 		if want := call.CanMove(call.Settling, to); (err == nil) != want {
@@ -69,7 +69,7 @@ func TestStore_Unsettle_GoesWhereTheMovesLeadAndNowhereElse(t *testing.T) {
 func TestStore_Unsettle_OfManyAtOnceOneMoves(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	id := s.take(t, payment)
 	var (
 		wg    sync.WaitGroup
@@ -95,7 +95,7 @@ func TestStore_Unsettle_OfManyAtOnceOneMoves(t *testing.T) {
 func TestStore_Unsettle_KeepsTheTransactionThatWasSent(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	id := s.take(t, payment)
 	first, second := common.Hash{1}, common.Hash{2}
 	for _, tt := range []struct {
@@ -119,15 +119,15 @@ func TestStore_Unsettle_KeepsTheTransactionThatWasSent(t *testing.T) {
 	}
 }
 
-func TestStore_Known_IsWhoHasAProvedPaymentWithinAWeek(t *testing.T) {
+func TestStore_Payer_IsKnownForAWeekByAProvedPayment(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	payment := s.claim()
+	payment := s.claim(t)
 	id := s.take(t, payment)
 	known := func(when string, payer common.Address, want bool) {
 		t.Helper()
-		if got, err := (Store{}).Known(t.Context(), s.db, payer); err != nil || got != want {
-			t.Errorf("%s: known = %v, %v; want %v", when, got, err, want)
+		if got, err := (Store{}).Payer(t.Context(), s.db, payer); err != nil || got != (Payer{Known: want}) {
+			t.Errorf("%s: %+v, %v; want known %v and nothing undone", when, got, err, want)
 		}
 	}
 	payer := payment.Signed.From
@@ -146,4 +146,47 @@ func TestStore_Known_IsWhoHasAProvedPaymentWithinAWeek(t *testing.T) {
 	known("exactly a week later", payer, false)
 	pgtest.Shift(t, s.db, time.Microsecond)
 	known("just outside the week", payer, false)
+}
+
+func TestStore_Payer_CountsWhatItsOwnCodeTookBack(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	sent := common.Hash{7}
+	payer := s.claim(t).Signed.From
+	count := func(when string, want int) {
+		t.Helper()
+		if got, err := (Store{}).Payer(t.Context(), s.db, payer); err != nil || got != (Payer{Undone: want}) {
+			t.Errorf("%s: %+v, %v; want %d undone", when, got, err, want)
+		}
+	}
+	for name, tt := range map[string]struct {
+		to   call.State
+		why  Code
+		sent common.Hash
+	}{
+		"never sent":              {call.StateReleased, CodeSignature, common.Hash{}},
+		"rejected and never sent": {call.Rejected, CodeSignature, common.Hash{}},
+		"sent and unclear":        {call.Unknown, CodeFailed, sent},
+		"sent, without funds":     {call.Rejected, CodeFunds, sent},
+	} {
+		c := s.claim(t)
+		if err := (Store{}).Unsettle(t.Context(), s.db, s.take(t, c), c.Owner, tt.to, string(tt.why), tt.sent); err != nil {
+			t.Fatal(err)
+		}
+		count(name, 0)
+	}
+	for n, why := range []Code{CodeFailed, CodeSignature} {
+		c := s.claim(t)
+		id := s.take(t, c)
+		if err := (Store{}).Unsettle(t.Context(), s.db, id, c.Owner, call.Rejected, string(why), sent); err != nil {
+			t.Fatal(err)
+		}
+		count("undone", n+1)
+		s.move(t, id, call.StateRefused, common.Hash{})
+		count("undone and over", n+1)
+	}
+	pgtest.Shift(t, s.db, undoneWindow-time.Microsecond)
+	count("just inside the day", 2)
+	pgtest.Shift(t, s.db, time.Microsecond)
+	count("a day later", 0)
 }

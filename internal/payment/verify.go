@@ -3,6 +3,7 @@ package payment
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -21,44 +22,92 @@ const (
 // secondsMax is the latest time that we keep; later ones are outside of any window that CheckTerms allows.
 var secondsMax = big.NewInt(math.MaxInt64)
 
-// Identify checks that the payer signed the authorization, in the domain of the first offer of its network and asset. The domain is
-// always ours. A signed payment identifies a call, whether or not its terms fit: see CheckTerms. The error is a refusal for payment_invalid, or for
+// An Identified payment names a payer and a call. Whether the payer stands behind it is certain only without a Doubt.
+type Identified struct {
+	Signed chain.Signed
+	Digest common.Hash // what the payer signs
+	// Doubt is nil where the payer's own key signed. Else it is the refusal that holds unless the payer is an account with code that takes the
+	// signature: only the chain can tell, and until it has told nothing may be done in the payer's name.
+	Doubt error
+}
+
+// Identify checks who signed the authorization, in the domain of the first offer of its network and asset. The domain is always ours. Version 1 does not
+// name the asset: it is the one among our offers on that network in whose domain the payer's key signed, and where no key did, the one that we
+// prefer. A signed payment identifies a call, whether or not its terms fit: see CheckTerms. The error is a refusal for payment_invalid, or for
 // payment_mismatch where no offer is of the payment's network and asset.
-func Identify(p Payload, offers ...Offer) (chain.Signed, error) {
-	o, ok := offerFor(p.Accepted, offers)
-	if !ok {
-		return chain.Signed{}, mismatch(CodeNetwork, "accepted names a network and asset that this endpoint can not be paid in.")
+func Identify(p Payload, offers ...Offer) (Identified, error) {
+	candidates := p.candidates(offers)
+	if len(candidates) == 0 {
+		if p.Version == V1 {
+			return Identified{}, mismatch(CodeNetwork, "network is none that this endpoint can be paid on.")
+		}
+		return Identified{}, mismatch(CodeNetwork, "accepted names a network and asset that this endpoint can not be paid in.")
 	}
+	preferred, err := identify(p, candidates[0])
+	if err != nil || preferred.Doubt == nil {
+		return preferred, err
+	}
+	for _, o := range candidates[1:] {
+		if found, err := identify(p, o); err == nil && found.Doubt == nil {
+			return found, nil
+		}
+	}
+	return preferred, nil
+}
+
+// candidates returns an offer for each asset that the payment may be in: they differ in their domains. An offer that it pays to the unit comes
+// before others, since whoever pays in version 1 read that offer.
+func (p Payload) candidates(offers []Offer) []Offer {
+	unnamed := p.Version == V1 && p.Asset == (common.Address{})
+	var paid, others []Offer
+	for _, o := range offers {
+		switch {
+		case p.Network != o.Network || !unnamed && p.Asset != o.Asset.Address:
+		case unnamed && compareSigned(p, o) == same:
+			paid = append(paid, o)
+		default:
+			others = append(others, o)
+		}
+	}
+	var found []Offer
+	for _, o := range slices.Concat(paid, others) {
+		if !slices.ContainsFunc(found, func(f Offer) bool { return f.Asset.Address == o.Asset.Address }) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+func identify(p Payload, o Offer) (Identified, error) {
 	if p.From == (common.Address{}) {
-		return chain.Signed{}, invalid(CodeSignature, "The payer is the zero address, which can not sign.")
+		return Identified{}, invalid(CodeSignature, "The payer is the zero address, which can not sign.")
 	}
 	// Such an authorization can never have been admitted, so there is no call to look up and no need to hash it.
 	after, ok := seconds(p.ValidAfter)
 	if !ok {
-		return chain.Signed{}, invalid(CodeValidAfter, "authorization.validAfter is no time in seconds.")
+		return Identified{}, invalid(CodeValidAfter, "authorization.validAfter is no time in seconds.")
 	}
 	before, ok := seconds(p.ValidBefore)
 	if !ok {
-		return chain.Signed{}, invalid(CodeValidBefore, "authorization.validBefore is no time in seconds.")
+		return Identified{}, invalid(CodeValidBefore, "authorization.validBefore is no time in seconds.")
 	}
 	a := chain.Authorization{From: p.From, To: p.To, Value: p.Value, ValidAfter: after, ValidBefore: before, Nonce: p.Nonce}
-	signer, err := chain.Recover(o.domain.Digest(a), p.Signature)
-	if err != nil || signer != p.From {
-		return chain.Signed{}, invalid(CodeSignature,
-			"The signature is not the payer's over this authorization in the token's EIP-712 domain (name %q, version %q, chainId %d, verifyingContract %s). "+
-				"A wallet that signs in another domain, or in an empty one, gives such a signature; contract wallets are not supported yet.",
-			o.Asset.EIP712Name, o.Asset.EIP712Version, o.ChainID, o.Asset.Address)
+	found := Identified{Signed: chain.Signed{Asset: o.Asset.Address, Authorization: a, Signature: p.Signature}, Digest: o.domain.Digest(a)}
+	if signer, err := chain.Recover(found.Digest, p.Signature); err != nil || signer != p.From {
+		found.Doubt = p.doubt(o)
 	}
-	return chain.Signed{Asset: o.Asset.Address, Authorization: a, Signature: p.Signature}, nil
+	return found, nil
 }
 
-func offerFor(a Accepted, offers []Offer) (Offer, bool) {
-	for _, o := range offers {
-		if a.Network == o.Network && a.Asset == o.Asset.Address {
-			return o, true
-		}
+// doubt is why a payer without code did not sign the payment.
+func (p Payload) doubt(o Offer) error {
+	if p.undeployed {
+		return invalid(CodeUndeployed, "The payer is a contract wallet that is not deployed, and this server deploys none. Deploy it first, with any transaction of its own.")
 	}
-	return Offer{}, false
+	return invalid(CodeSignature,
+		"The signature is not the payer's over this authorization in the token's EIP-712 domain (name %q, version %q, chainId %d, verifyingContract %s). "+
+			"A wallet that signs in another domain, or in an empty one, gives such a signature. No contract wallet is deployed at the payer's address.",
+		o.Asset.EIP712Name, o.Asset.EIP712Version, o.ChainID, o.Asset.Address)
 }
 
 func seconds(n money.Amount) (uint64, bool) {

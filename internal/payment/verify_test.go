@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,22 +15,23 @@ import (
 func TestIdentify_GoldenVector(t *testing.T) {
 	t.Parallel()
 	o := offer(t, 12345, 1)
-	s, err := Identify(decoded(t, header(goldenPayload)), o)
-	if err != nil {
-		t.Fatal(err)
+	found, err := Identify(decoded(t, header(goldenPayload)), o)
+	if err != nil || found.Doubt != nil {
+		t.Fatal(err, found.Doubt)
 	}
+	s := found.Signed
 	if got := o.domain.Separator().Hex(); got != goldenSeparator {
 		t.Errorf("domain separator = %s, want %s", got, goldenSeparator)
 	}
-	if got := o.domain.Digest(s.Authorization).Hex(); got != goldenDigest {
+	if got := found.Digest.Hex(); got != goldenDigest {
 		t.Errorf("digest = %s, want %s", got, goldenDigest)
 	}
 	if s.From != common.HexToAddress(goldenPayer) || s.Asset != usdc.Address || s.ValidBefore != 1800000000 {
 		t.Errorf("signed = %+v", s)
 	}
 	again, err := key(t).SignAuthorization(o.domain, s.Authorization)
-	if err != nil || common.Bytes2Hex(again[:]) != goldenSignature[2:] {
-		t.Errorf("our own signature = %x, %v, want %s", again, err, goldenSignature)
+	if err != nil || common.Bytes2Hex(again.Bytes()) != goldenSignature[2:] {
+		t.Errorf("our own signature = %x, %v, want %s", again.Bytes(), err, goldenSignature)
 	}
 }
 
@@ -37,8 +39,8 @@ func TestIdentify_HoldsWhateverTheTerms(t *testing.T) {
 	t.Parallel()
 	// A known call is looked up by its signed payment even when its price or its window is no longer acceptable.
 	dearer := offer(t, 99999, 2)
-	if _, err := Identify(decoded(t, header(goldenPayload)), dearer); err != nil {
-		t.Errorf("Identify: %v", err)
+	if found, err := Identify(decoded(t, header(goldenPayload)), dearer); err != nil || found.Doubt != nil {
+		t.Errorf("Identify: %v, doubt %v", err, found.Doubt)
 	}
 }
 
@@ -51,11 +53,6 @@ func TestIdentify_Refuses(t *testing.T) {
 		code   Code
 		detail string
 	}{
-		"another payer":                      {golden(t, goldenPayer, goldenTreasury), call.PaymentInvalid, CodeSignature, `name "USDC", version "2", chainId 84532`},
-		"another value":                      {golden(t, `"value":"12345"`, `"value":"12346"`), call.PaymentInvalid, CodeSignature, "not the payer's"},
-		"another end":                        {golden(t, `"1800000000"`, `"1800000001"`), call.PaymentInvalid, CodeSignature, "not the payer's"},
-		"another nonce":                      {golden(t, goldenNonce, "0x00"+goldenNonce[4:]), call.PaymentInvalid, CodeSignature, "not the payer's"},
-		"B25: the other parity":              {golden(t, "d0c51b", "d0c51c"), call.PaymentInvalid, CodeSignature, "not the payer's"},
 		"the zero address":                   {golden(t, goldenPayer, "0x0000000000000000000000000000000000000000"), call.PaymentInvalid, CodeSignature, "zero address"},
 		"B41, B43: validBefore is 2^256 - 1": {golden(t, `"1800000000"`, `"`+max256+`"`), call.PaymentInvalid, CodeValidBefore, "no time"},
 		"validAfter is 2^63":                 {golden(t, `"validAfter":"0"`, `"validAfter":"9223372036854775808"`), call.PaymentInvalid, CodeValidAfter, "no time"},
@@ -68,6 +65,46 @@ func TestIdentify_Refuses(t *testing.T) {
 			_, err := Identify(decoded(t, test.header), offer(t, 12345, 1))
 			wantRefusal(t, err, test.reason, test.code, test.detail)
 		})
+	}
+}
+
+// Whether the payer took such a signature only the chain can tell: it may be a contract wallet's. The doubt is what is said where the payer has no
+// code.
+func TestIdentify_DoubtsWhatThePayersKeyDidNotSign(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		header string
+		code   Code
+		detail string
+	}{
+		"another payer":         {golden(t, goldenPayer, goldenTreasury), CodeSignature, `name "USDC", version "2", chainId 84532`},
+		"another value":         {golden(t, `"value":"12345"`, `"value":"12346"`), CodeSignature, "not the payer's"},
+		"another end":           {golden(t, `"1800000000"`, `"1800000001"`), CodeSignature, "not the payer's"},
+		"another nonce":         {golden(t, goldenNonce, "0x00"+goldenNonce[4:]), CodeSignature, "not the payer's"},
+		"B25: the other parity": {golden(t, "d0c51b", "d0c51c"), CodeSignature, "not the payer's"},
+		"B35: 66 bytes":         {golden(t, goldenSignature, goldenSignature+"00"), CodeSignature, "No contract wallet is deployed"},
+		"B28, B30: a wallet that is not deployed": {golden(t, goldenSignature, undeployed(common.Address{1}, strings.Repeat("ab", 66))), CodeUndeployed, "not deployed"},
+		"a wrapper without a factory":             {golden(t, goldenSignature, undeployed(common.Address{}, strings.Repeat("ab", 66))), CodeSignature, "No contract wallet is deployed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, err := Identify(decoded(t, test.header), offer(t, 12345, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantRefusal(t, found.Doubt, call.PaymentInvalid, test.code, test.detail)
+		})
+	}
+}
+
+// A key that wraps its own signature has signed: the wrapper is for those who can not tell that the account needs none.
+func TestIdentify_AKeysOwnSignatureMayBeWrapped(t *testing.T) {
+	t.Parallel()
+	plain := decoded(t, header(goldenPayload))
+	p := decoded(t, golden(t, goldenSignature, undeployed(common.Address{1}, goldenSignature[2:])))
+	if found, err := Identify(p, offer(t, 12345, 1)); err != nil || found.Doubt != nil || found.Signed.Signature != plain.Signature {
+		t.Errorf("%v, doubt %v, want the signature inside", err, found.Doubt)
 	}
 }
 
@@ -93,8 +130,11 @@ func TestIdentify_OnlyOurDomainCounts(t *testing.T) {
 			if p.Signature, err = key(t).SignAuthorization(chain.NewDomain(test.asset, test.chainID), a); err != nil {
 				t.Fatal(err)
 			}
-			_, err = Identify(p, o)
-			wantRefusal(t, err, call.PaymentInvalid, CodeSignature, "EIP-712 domain")
+			found, err := Identify(p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantRefusal(t, found.Doubt, call.PaymentInvalid, CodeSignature, "EIP-712 domain")
 		})
 	}
 	t.Run("B34: an empty domain type", func(t *testing.T) {
@@ -113,8 +153,11 @@ func TestIdentify_OnlyOurDomainCounts(t *testing.T) {
 		if p.Signature, err = chain.ParseSignature(raw); err != nil {
 			t.Fatal(err)
 		}
-		_, err = Identify(p, o)
-		wantRefusal(t, err, call.PaymentInvalid, CodeSignature, "or in an empty one")
+		found, err := Identify(p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, found.Doubt, call.PaymentInvalid, CodeSignature, "or in an empty one")
 	})
 }
 

@@ -50,7 +50,7 @@ const markSentSQL = `UPDATE refunds SET state = 'sent' WHERE call_id = $1 AND st
 
 // addSignature writes the intent before the act: from here on the authorization counts as shown.
 func (Store) addSignature(ctx context.Context, db postgres.DB, id call.ID, s signature) error {
-	if _, err := db.Exec(ctx, addSignatureSQL, id, int64(s.validBefore), s.bytes[:]); err != nil { //nolint:gosec // seconds
+	if _, err := db.Exec(ctx, addSignatureSQL, id, int64(s.validBefore), s.bytes.Bytes()); err != nil { //nolint:gosec // seconds
 		return fmt.Errorf("write signature of refund %s: %w", id, err)
 	}
 	if _, err := db.Exec(ctx, markSentSQL, id); err != nil {

@@ -177,7 +177,7 @@ func TestStore_AConfirmedRefundMovesNoMore(t *testing.T) {
 	if err := (Store{}).later(t.Context(), s.db, id, StateSent, time.Second, 1, "late"); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Store{}).addSignature(t.Context(), s.db, id, signature{validBefore: 1}); err != nil {
+	if err := (Store{}).addSignature(t.Context(), s.db, id, signature{1, anySignature(t)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := (Store{}).Owe(t.Context(), s.db, o); err != nil {

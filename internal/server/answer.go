@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"market/internal/call"
+	"market/internal/catalog"
 	"market/internal/crash"
 	"market/internal/delivery"
 	"market/internal/money"
@@ -50,7 +51,7 @@ func (s *Server) writeResult(c echo.Context, a delivery.Answer) error {
 		h.Set(headerOutcome, outcomePending)
 	}
 	if a.Receipt != nil {
-		h.Set(payment.HeaderResponse, payment.EncodeResponse(*a.Receipt))
+		h.Set(a.Receipt.Header(), payment.EncodeResponse(*a.Receipt))
 	}
 	if a.RetryAfter > 0 {
 		setRetryAfter(h, a.RetryAfter)
@@ -89,7 +90,7 @@ func (s *Server) writeProblem(c echo.Context, a delivery.Answer) error {
 	p.Charged = chargedJSON(a.Charged)
 	p.Call = s.link(a.Call)
 	p.Payment, p.Refund = s.paid(a.Payment), s.refund(a.Refund)
-	p.ServiceAnswer = serviceAnswer(a.ServiceAnswer)
+	p.ServiceAnswer, p.Receipt = serviceAnswer(a.ServiceAnswer), a.Signed
 	if a.Challenge == nil {
 		return s.writeJSON(c, p.Status, typeProblem, p)
 	}
@@ -100,10 +101,13 @@ func (s *Server) writeProblem(c echo.Context, a delivery.Answer) error {
 	return s.writeJSON(c, p.Status, typeJSON, challengeBody{Body: a.Challenge.Body(a.Code), problem: p})
 }
 
-// writeChallenge is the 402 that an unpaid request gets.
-func (s *Server) writeChallenge(c echo.Context, challenge payment.Challenge) error {
+// writeChallenge is the 402 that an unpaid request gets. A person with a browser gets it in words, under the same status and headers.
+func (s *Server) writeChallenge(c echo.Context, t catalog.Target, challenge payment.Challenge) error {
 	logOf(c).reason = call.PaymentRequired
 	c.Response().Header().Set(payment.HeaderRequired, challenge.Header(payment.Unpaid))
+	if byBrowser(c.Request()) {
+		return s.writePayPage(c, t, challenge)
+	}
 	p := newProblem(call.PaymentRequired, http.StatusPaymentRequired)
 	p.Detail = "this call costs money; PAYMENT-REQUIRED says how much and how to pay (x402)"
 	return s.writeJSON(c, p.Status, typeJSON, challengeBody{Body: challenge.Body(payment.Unpaid), problem: p})

@@ -15,7 +15,7 @@ import (
 	"market/web"
 )
 
-var callTemplate = template.Must(template.ParseFS(web.Templates, "templates/call.html"))
+var callTemplate = template.Must(template.ParseFS(web.Templates, "templates/call.html", "templates/style.html"))
 
 // pagePolicy lets a page of ours show its own style and nothing else.
 const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -23,8 +23,9 @@ const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'non
 // A callPage answers one question: where is my money?
 type callPage struct {
 	telling
-	URL   string
-	Facts []fact
+	URL    string
+	Facts  []fact
+	Signed bool // its record has a receipt
 }
 
 type fact struct {
@@ -43,9 +44,8 @@ type telling struct {
 // wantsPage says whether a person asks, with a browser.
 func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
 
-func (s *Server) writeCallPage(c echo.Context, r delivery.Record) error {
-	view := s.callView(r)
-	page := callPage{telling: s.tellingOf(r), URL: view.URL}
+func (s *Server) writeCallPage(c echo.Context, r delivery.Record, view callView) error {
+	page := callPage{telling: s.tellingOf(r), URL: view.URL, Signed: view.Receipt != nil}
 	add := func(name, value string, code bool) {
 		if value != "" {
 			page.Facts = append(page.Facts, fact{name, value, code})
@@ -77,7 +77,6 @@ func (s *Server) writeCallPage(c echo.Context, r delivery.Record) error {
 	}
 	h := c.Response().Header()
 	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "Accept")
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")

@@ -16,17 +16,17 @@ import (
 
 // paidCall serves ANY /s/{service}/{path…}: pay for one call and get it.
 func (s *Server) paidCall(c echo.Context) error {
+	c.Response().Header().Set("Vary", callVaries)
 	r, err := s.request(c, "/s/")
 	if err != nil {
 		return err
 	}
-	_, paid, err := payment.FromHeaders(c.Request().Header)
-	if !paid && err == nil {
+	if !payment.Sent(c.Request().Header) {
 		challenge, no := s.path.Quote(c.Request().Context(), r)
 		if no != nil {
 			return no
 		}
-		return s.writeChallenge(c, challenge)
+		return s.writeChallenge(c, r.Target, challenge)
 	}
 	return s.writeAnswer(c, s.path.Call(c.Request().Context(), r))
 }
@@ -65,6 +65,7 @@ func (s *Server) request(c echo.Context, prefix string) (delivery.Request, error
 
 // callByID serves GET /api/v1/calls/{id}: where is my money. A browser gets it in words.
 func (s *Server) callByID(c echo.Context) error {
+	c.Response().Header().Set("Vary", "Accept")
 	id, err := uuid.Parse(c.Param("id"))
 	if err != nil {
 		return refusal.New(call.NotFound, "there is no such call")
@@ -76,9 +77,10 @@ func (s *Server) callByID(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	view := s.callView(r)
+	view.Receipt = s.path.Receipt(r)
 	if wantsPage(c.Request()) {
-		return s.writeCallPage(c, r)
+		return s.writeCallPage(c, r, view)
 	}
-	c.Response().Header().Set("Vary", "Accept")
-	return s.writeJSON(c, http.StatusOK, typeJSON, s.callView(r))
+	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -47,7 +48,7 @@ func (d document) describedAs(t *testing.T, what, path, method string, answer *h
 		t.Errorf("%s: %v", what, err)
 	}
 	headers, _ := response["headers"].(map[string]any)
-	for _, name := range []string{headerCall, headerOutcome, payment.HeaderRequired, payment.HeaderResponse, "Retry-After", "Allow", "Location"} {
+	for _, name := range []string{headerCall, headerOutcome, payment.HeaderRequired, payment.HeaderResponse, payment.HeaderV1Response, "Retry-After", "Allow", "Location"} {
 		if answer.Header().Get(name) != "" && headers[name] == nil {
 			t.Errorf("%s: %d has the header %s, which the document does not name", what, answer.Code, name)
 		}
@@ -101,11 +102,19 @@ func TestOpenAPI_EveryAnswerToACallIsDescribed(t *testing.T) {
 		if status != http.StatusBadRequest && status != http.StatusPaymentRequired { // waiting helps neither
 			a.RetryAfter = time.Second
 		}
-		answer := httptest.NewRecorder()
-		if err := newTestServer().writeAnswer(echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", nil), answer), a); err != nil {
-			t.Fatal(err)
+		for _, version := range []payment.Version{payment.V1, payment.V2} {
+			receipt.Version, receipt.Network = version, version.NetworkName(testNetwork)
+			answer := httptest.NewRecorder()
+			if err := newTestServer().writeAnswer(echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", nil), answer), a); err != nil {
+				t.Fatal(err)
+			}
+			d.describedAs(t, string(reason), "/s/{service}/{path}", http.MethodPost, answer)
+			for _, name := range []string{payment.HeaderResponse, payment.HeaderV1Response} {
+				if got, want := answer.Header().Get(name) != "", a.Receipt != nil && name == receipt.Header(); got != want {
+					t.Errorf("%s in version %d: %s is there: %v, want %v", reason, version, name, got, want)
+				}
+			}
 		}
-		d.describedAs(t, string(reason), "/s/{service}/{path}", http.MethodPost, answer)
 	}
 }
 
@@ -117,14 +126,20 @@ func TestOpenAPI_X402HeadersAreWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature, err := payment.EncodePayload(read.Accepts[0], read.Resource, chain.Signed{Authorization: chain.Authorization{From: testPayer}})
+	ofKey, err := chain.ParseSignature(append(bytes.Repeat([]byte{1}, 64), 27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := payment.EncodePayload(read.Accepts[0], read.Resource, chain.Signed{Signature: ofKey, Authorization: chain.Authorization{From: testPayer}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for schema, header := range map[string]string{
 		"PaymentRequired":  required,
 		"PaymentSignature": signature,
-		"PaymentResponse":  payment.EncodeResponse(payment.SettleResponse{ErrorReason: payment.CodePending, Network: testNetwork.ID}),
+		"XPayment": base64.StdEncoding.EncodeToString([]byte(`{"x402Version":1,"scheme":"exact","network":"base-sepolia","payload":` +
+			payloadOf(t, signature) + `}`)),
+		"PaymentResponse": payment.EncodeResponse(payment.SettleResponse{ErrorReason: payment.CodePending, Network: testNetwork.ID}),
 	} {
 		text, err := base64.StdEncoding.DecodeString(header)
 		if err != nil {
@@ -134,6 +149,20 @@ func TestOpenAPI_X402HeadersAreWhatItSays(t *testing.T) {
 			t.Errorf("%s: %v", schema, err)
 		}
 	}
+}
+
+// payloadOf cuts the signed part out of a payment header.
+func payloadOf(t *testing.T, header string) string {
+	t.Helper()
+	text, err := base64.StdEncoding.DecodeString(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct{ Payload json.RawMessage }
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	return string(p.Payload)
 }
 
 func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
@@ -186,10 +215,30 @@ func TestOpenAPI_RecordsFit(t *testing.T) {
 	service := catalog.Service{Slug: "weather", Name: "Weather", BaseURL: "https://api.weather.example", State: catalog.Listed, StateReason: "created",
 		Probe: catalog.Probe{Method: "GET", Path: "/healthz"}, StateSince: at, CreatedAt: at, Endpoints: []*catalog.Endpoint{{ID: id, Method: "POST",
 			Path: "/v1/current", MIMEType: "application/json", InputSchema: json.RawMessage(`{"type":"object"}`), Timeout: time.Second}}}
+	signed := func(s payment.Statement) *payment.Signed {
+		k, err := chain.ParseKey(strings.Repeat("1", 64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		receipt, err := payment.NewNotary(k).SignFor(k.Address(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return receipt
+	}
+	withReceipt := s.callView(paid)
+	withReceipt.Receipt = signed(payment.OutcomeReceipt{Version: 1, Network: testNetwork.ID, ResourceURL: "https://shop.example/s/weather/v1/current",
+		Payer: testPayer.Hex(), IssuedAt: uint64(at.Unix()), Call: id.String(), Outcome: string(call.Failed), Reason: string(call.Upstream5xx), Amount: "2000",
+		Asset: testAsset.Address.Hex(), RefundState: payment.RefundOwed, RefundNonce: common.HexToHash("0x04").Hex()})
+	response := payment.SettleResponse{Success: true, Network: testNetwork.ID}.WithReceipt(withReceipt.Receipt)
 	for what, tt := range map[string]struct {
 		schema string
 		value  any
 	}{
+		"a call with a receipt": {"Call", withReceipt},
+		"a receipt of what was served": {"SignedReceipt", signed(payment.Receipt{Version: 1, Network: testNetwork.ID, ResourceURL: "https://shop.example/s/x",
+			Payer: testPayer.Hex(), IssuedAt: uint64(at.Unix())})},
+		"a settlement with a receipt": {"PaymentResponse", response},
 		"a call under way":            {"Call", s.callView(open)},
 		"a refunded call":             {"Call", s.callView(paid)},
 		"a refusal that claimed none": {"Call", s.callView(delivery.Record{Call: id, Outcome: call.Refused, Reason: call.NotLive, Party: call.Service, Recorded: at})},

@@ -34,6 +34,7 @@ type problem struct {
 	Call          *callLink       `json:"call,omitempty"`
 	Payment       *paidJSON       `json:"payment,omitempty"`
 	Refund        *refundJSON     `json:"refund,omitempty"`
+	Receipt       *payment.Signed `json:"receipt,omitempty"`
 	Fields        []refusal.Field `json:"fields,omitempty"`
 	ServiceStatus int             `json:"service_status,omitempty"`
 	ServiceAnswer json.RawMessage `json:"service_answer,omitempty"`

@@ -68,8 +68,14 @@ func New(c Config) *Server {
 	}
 }
 
-// Public returns the public door.
-func (s *Server) Public() *http.Server { return door(s.routes()) }
+// Public returns the public door; its listener is to be Readable.
+func (s *Server) Public() *http.Server {
+	d := door(s.routes())
+	// "OPTIONS *" is a preflight like any other.
+	d.DisableGeneralOptionsHandler = true
+	tellConn(d)
+	return d
+}
 
 // routes has all routes of the public door, so it reads as the API. web/openapi.json describes each of them.
 func (s *Server) routes() *echo.Echo {

@@ -34,7 +34,11 @@ func (s *Server) createService(c echo.Context) error {
 	}
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
-	return s.writeJSON(c, http.StatusCreated, typeJSON, s.serviceView(&made))
+	view := s.ownersView(&made)
+	for _, e := range view.Endpoints {
+		s.logWarnings(made.Slug, e)
+	}
+	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
 }
 
 // listServices serves GET /api/v1/services.
@@ -79,6 +83,10 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	c.Response().Header().Set("Vary", "Authorization")
+	if s.isAdmin(c) {
+		return s.writeJSON(c, http.StatusOK, typeJSON, s.ownersView(&service))
+	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, s.serviceView(&service))
 }
 
@@ -119,7 +127,7 @@ func (s *Server) addEndpoint(c echo.Context) error {
 		return err
 	}
 	s.reload(c)
-	return s.writeJSON(c, http.StatusCreated, typeJSON, s.endpointView(service.Slug, made))
+	return s.writeChanged(c, http.StatusCreated, &service, made)
 }
 
 // repriceEndpoint serves PATCH /api/v1/services/{slug}/endpoints/{id}. The price is all that can be changed so far; the one before stays
@@ -147,7 +155,7 @@ func (s *Server) repriceEndpoint(c echo.Context) error {
 		return err
 	}
 	s.reload(c)
-	return s.writeJSON(c, http.StatusOK, typeJSON, s.endpointView(service.Slug, endpoint))
+	return s.writeChanged(c, http.StatusOK, &service, endpoint)
 }
 
 // retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
@@ -227,6 +235,8 @@ type endpointView struct {
 	MaxResponseBytes int             `json:"max_response_bytes"`
 	TrialCallsPerDay int             `json:"trial_calls_per_day"`
 	Stream           bool            `json:"stream"`
+	// Warnings are for the owner of the listing alone.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func (s *Server) serviceView(v *catalog.Service) serviceView {

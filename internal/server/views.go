@@ -5,29 +5,31 @@ import (
 
 	"market/internal/call"
 	"market/internal/delivery"
+	"market/internal/payment"
 )
 
 // A callView is what anyone who has a call's id may see of it.
 type callView struct {
-	ID       call.ID      `json:"id"`
-	URL      string       `json:"url"`
-	State    string       `json:"state"` // of the walk while it is open, the outcome once it is final
-	Trial    bool         `json:"trial"`
-	Outcome  call.Outcome `json:"outcome,omitempty"`
-	Party    call.Party   `json:"party,omitempty"`
-	Reason   call.Reason  `json:"reason,omitempty"`
-	Detail   string       `json:"detail,omitempty"`
-	Charged  any          `json:"charged"`
-	Asked    bool         `json:"asked"`
-	Service  string       `json:"service"`
-	Method   string       `json:"method"`
-	Path     string       `json:"path"`
-	Status   int          `json:"service_status,omitempty"`
-	Payment  *paidJSON    `json:"payment,omitempty"`
-	Refund   *refundJSON  `json:"refund,omitempty"`
-	Created  string       `json:"created_at,omitempty"`
-	AskedAt  string       `json:"asked_at,omitempty"`
-	Recorded string       `json:"recorded_at,omitempty"`
+	ID       call.ID         `json:"id"`
+	URL      string          `json:"url"`
+	State    string          `json:"state"` // of the walk while it is open, the outcome once it is final
+	Trial    bool            `json:"trial"`
+	Outcome  call.Outcome    `json:"outcome,omitempty"`
+	Party    call.Party      `json:"party,omitempty"`
+	Reason   call.Reason     `json:"reason,omitempty"`
+	Detail   string          `json:"detail,omitempty"`
+	Charged  any             `json:"charged"`
+	Asked    bool            `json:"asked"`
+	Service  string          `json:"service"`
+	Method   string          `json:"method"`
+	Path     string          `json:"path"`
+	Status   int             `json:"service_status,omitempty"`
+	Payment  *paidJSON       `json:"payment,omitempty"`
+	Refund   *refundJSON     `json:"refund,omitempty"`
+	Receipt  *payment.Signed `json:"receipt,omitempty"`
+	Created  string          `json:"created_at,omitempty"`
+	AskedAt  string          `json:"asked_at,omitempty"`
+	Recorded string          `json:"recorded_at,omitempty"`
 }
 
 func (s *Server) callView(r delivery.Record) callView {

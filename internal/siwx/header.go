@@ -159,7 +159,7 @@ func (r *reader) signature() chain.Signature {
 	}
 	text := r.text("signature")
 	raw, err := hexutil.Decode(text)
-	if err != nil || len(raw) != len(chain.Signature{}) {
+	if err != nil || len(raw) != chain.SignatureBytesMin {
 		r.fail(CodeMalformedSignature, "signature must be 0x and 65 bytes in hexadecimal (r, s, v)")
 		return chain.Signature{}
 	}

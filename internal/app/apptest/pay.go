@@ -147,6 +147,17 @@ func (w *World) SignNamed(t testing.TB, payer chain.Key, required payment.Requir
 // authorize signs an authorization of its own that pays an entry of a challenge and lives so long from the head on.
 func (w *World) authorize(t testing.TB, payer chain.Key, accepted payment.Accepted, seconds int64) chain.Signed {
 	t.Helper()
+	a, domain := w.unsigned(t, payer.Address(), accepted, seconds)
+	signature, err := payer.SignAuthorization(domain, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain.Signed{Asset: accepted.Asset, Authorization: a, Signature: signature}
+}
+
+// unsigned makes an authorization with a nonce of its own, and the domain that it is signed in.
+func (w *World) unsigned(t testing.TB, payer common.Address, accepted payment.Accepted, seconds int64) (chain.Authorization, chain.Domain) {
+	t.Helper()
 	head, err := w.Chain.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -155,14 +166,9 @@ func (w *World) authorize(t testing.TB, payer chain.Key, accepted payment.Accept
 	if _, err := rand.Read(nonce[:]); err != nil {
 		t.Fatal(err)
 	}
-	a := chain.Authorization{From: payer.Address(), To: accepted.PayTo, Value: accepted.Amount,
+	a := chain.Authorization{From: payer, To: accepted.PayTo, Value: accepted.Amount,
 		ValidBefore: head.Time + uint64(seconds), Nonce: nonce} //nolint:gosec // a test's own terms
-	domain := chain.NewDomain(chain.Asset{Address: accepted.Asset, EIP712Name: devnet.TokenName, EIP712Version: devnet.TokenVersion}, devnet.ChainID)
-	signature, err := payer.SignAuthorization(domain, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return chain.Signed{Asset: accepted.Asset, Authorization: a, Signature: signature}
+	return a, chain.NewDomain(chain.Asset{Address: accepted.Asset, EIP712Name: devnet.TokenName, EIP712Version: devnet.TokenVersion}, devnet.ChainID)
 }
 
 // Pay sends a request with a payment for terms that were got before: also where the gate would name none now.

@@ -63,7 +63,7 @@ type settleBody struct {
 }
 
 func readSettleBody(body []byte) (settleBody, Fault) {
-	root, err := wire.ParseObject(body, answerMax)
+	root, err := wire.ParseObject(body)
 	if err != nil {
 		return settleBody{}, faultOf(err)
 	}
@@ -92,8 +92,6 @@ func optionalText(v wire.Value, name string, into *string) bool {
 
 func faultOf(err error) Fault {
 	switch err { //nolint:errorlint // the parser returns its own, bare
-	case wire.ErrTooLong:
-		return TooLarge
 	case wire.ErrNotObject, wire.ErrDuplicateKey, wire.ErrTooDeep:
 		return BadShape
 	}

@@ -82,7 +82,7 @@ func TestClient_Settle_WhoHasNotSaidThatItSupportsUsIsShownNothing(t *testing.T)
 // The words are those of protocol/x402.md; members that are not there are not sent.
 func TestClient_Settle_SendsOurOwnTermsInTheNewestVersionThatBothKnow(t *testing.T) {
 	t.Parallel()
-	const transfer = `"payload":{"signature":"0x` + zeros130 + `","authorization":{"from":"0x70997970C51812dc3A010C7d01b50e0d17dc79C8",` +
+	const transfer = `"payload":{"signature":"` + signature + `","authorization":{"from":"0x70997970C51812dc3A010C7d01b50e0d17dc79C8",` +
 		`"to":"0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC","value":"12345","validAfter":"0","validBefore":"1800000000",` +
 		`"nonce":"0xabababababababababababababababababababababababababababababababab"}}`
 	const terms2 = `{"scheme":"exact","network":"eip155:84532","amount":"12345","asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e",` +
@@ -116,8 +116,6 @@ func TestClient_Settle_SendsOurOwnTermsInTheNewestVersionThatBothKnow(t *testing
 		})
 	}
 }
-
-const zeros130 = "0000000000000000000000000000000000000000000000000000000000000000" + "0000000000000000000000000000000000000000000000000000000000000000" + "00"
 
 // Who turns us away is left alone for a while, as long as it asks for and no longer than a minute. What a single payment could provoke
 // closes nothing: else a caller could close the network.

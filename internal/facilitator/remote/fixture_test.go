@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"market/internal/chain"
 	"market/internal/money"
@@ -18,6 +19,9 @@ import (
 const (
 	hash  = "0x5e77aa0000000000000000000000000000000000000000000000000000000001"
 	payer = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
+	// The golden vector of protocol/x402.md, which signed is.
+	signature = "0xbf8545a00715e30fafafb560715291e0df679c515ec176d684ba56e794b2bf813995fd27c191691a22314c8feea0607609267369a318ad20b287bc00c684d0c51b"
 
 	supportsBoth = `{"kinds":[{"x402Version":2,"scheme":"exact","network":"eip155:84532"},{"x402Version":1,"scheme":"exact","network":"base-sepolia"}]}`
 	supportsV1   = `{"kinds":[{"x402Version":1,"scheme":"exact","network":"base-sepolia"}]}`
@@ -29,11 +33,19 @@ var (
 		Assets: []chain.Asset{{Address: common.HexToAddress("0x036CbD53842c5426634e7929541eC2318f3dCF7e"), Symbol: "USDC", Decimals: 6,
 			EIP712Name: "USDC", EIP712Version: "2"}},
 	}
-	signed = chain.Signed{Asset: network.Assets[0].Address, Authorization: chain.Authorization{
+	signed = chain.Signed{Asset: network.Assets[0].Address, Signature: parsed(signature), Authorization: chain.Authorization{
 		From: common.HexToAddress(payer), To: common.HexToAddress("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"), Value: money.FromUnits(12345),
 		ValidBefore: 1_800_000_000, Nonce: common.HexToHash("0xabababababababababababababababababababababababababababababababab"),
 	}}
 )
+
+func parsed(hex string) chain.Signature {
+	s, err := chain.ParseSignature(hexutil.MustDecode(hex))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
 
 // says answers one call with a status and a body.
 func says(status int, body string) http.HandlerFunc {

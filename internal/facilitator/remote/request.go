@@ -95,7 +95,7 @@ func requestOf(version int, n chain.Network, s chain.Signed, resource string) ([
 	}
 	token := domain{asset.EIP712Name, asset.EIP712Version}
 	signed := transfer{
-		Signature: hexutil.Encode(s.Signature[:]),
+		Signature: hexutil.Encode(s.Signature.Bytes()),
 		Authorization: authorization{
 			From: s.From.Hex(), To: s.To.Hex(), Value: s.Value.String(), Nonce: s.Nonce.Hex(),
 			ValidAfter: strconv.FormatUint(s.ValidAfter, 10), ValidBefore: strconv.FormatUint(s.ValidBefore, 10),

@@ -41,7 +41,7 @@ func supportedAnswer(status int, body []byte) ([]SupportedKind, Fault) {
 	if fault := statusFault(status); fault != 0 {
 		return nil, fault
 	}
-	root, err := wire.ParseObject(body, answerMax)
+	root, err := wire.ParseObject(body)
 	if err != nil {
 		return nil, faultOf(err)
 	}

@@ -32,7 +32,7 @@ func verifyAnswer(status int, body []byte, payer common.Address) (Verdict, Fault
 	if fault := statusFault(status); fault != 0 {
 		return Verdict{}, fault
 	}
-	root, err := wire.ParseObject(body, answerMax)
+	root, err := wire.ParseObject(body)
 	if err != nil {
 		return Verdict{}, faultOf(err)
 	}

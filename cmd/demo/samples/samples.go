@@ -1,4 +1,5 @@
-package main
+// Package samples is what two providers of the demo run, and their listings. Conformance tests read the same ones.
+package samples
 
 import (
 	"context"
@@ -10,8 +11,8 @@ import (
 	"time"
 )
 
-// sampleServices is what two providers would run: one that works, and one that answers its probe and fails at its work.
-type sampleServices struct {
+// Services are what two providers would run: one that works, and one that answers its probe and fails at its work.
+type Services struct {
 	server *http.Server
 	url    string
 	ended  chan error
@@ -22,7 +23,8 @@ const (
 	oraclePrice  = "0.005"
 )
 
-func startSamples() (*sampleServices, error) {
+// Start starts the services on a free port.
+func Start() (*Services, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the sample services: %w", err)
@@ -34,7 +36,7 @@ func startSamples() (*sampleServices, error) {
 	mux.HandleFunc("GET /oracle/v1/answer", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the oracle has lost its crystal ball", http.StatusInternalServerError)
 	})
-	s := &sampleServices{
+	s := &Services{
 		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
 		url:    "http://" + l.Addr().String(),
 		ended:  make(chan error, 1),
@@ -60,7 +62,8 @@ func weather(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"city": in.City, "temp_c": temp}) // the caller left, if this fails
 }
 
-func (s *sampleServices) close(ctx context.Context) error {
+// Close stops them.
+func (s *Services) Close(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
 	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
@@ -68,8 +71,8 @@ func (s *sampleServices) close(ctx context.Context) error {
 	return err
 }
 
-// listings is the seeded catalog.
-func (s *sampleServices) listings() []map[string]any {
+// Listings is the seeded catalog.
+func (s *Services) Listings() []map[string]any {
 	return []map[string]any{
 		{
 			"slug": "weather", "name": "Weather", "description": "Current weather by city", "tags": []string{"data", "sample"},
