@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
 
 	"market/internal/money"
@@ -114,7 +113,7 @@ func (c *Chain) asOwner(ctx context.Context, to common.Address, wei *big.Int, da
 	if err != nil {
 		return err
 	}
-	owner := crypto.PubkeyToAddress(c.owner.PublicKey)
+	owner := c.Owner()
 	err = c.miner.await(ctx, func() (bool, error) {
 		// The nonce says for certain; a receipt that is not found may also mean that the node is still indexing.
 		next, err := c.client.NonceAt(ctx, owner, nil)
