@@ -107,7 +107,7 @@ func TestIdentifier_OfTheOfficialClientIsTaken(t *testing.T) {
 	if err != nil || p.Identifier != got.ID || got.ID == "" {
 		t.Fatalf("identifier = %q, %v, want %q", p.Identifier, err, got.ID)
 	}
-	if _, err := payment.Match(p, []payment.Offer{offer}, resource); err != nil {
+	if _, err := payment.Match(p, []payment.Offer{offer}, resource, payment.Extensions()); err != nil {
 		t.Errorf("Match: %v", err)
 	}
 }

@@ -42,13 +42,12 @@ func market(t *testing.T, answer http.HandlerFunc) (server *httptest.Server, pay
 			_, _ = io.WriteString(w, `{"id":"c-1","state":"failed","refund":{"state":"confirmed","transaction":"0xrefund"}}`) //nolint:errcheck // seen by the test
 			return
 		}
-		header, paid, err := payment.FromHeaders(r.Header)
-		if !paid {
+		if !payment.Sent(r.Header) {
 			w.Header().Set(payment.HeaderRequired, challenge.Header(payment.Unpaid))
 			w.WriteHeader(http.StatusPaymentRequired)
 			return
 		}
-		if _, decodeErr := payment.Decode(header); err != nil || decodeErr != nil {
+		if _, err := payment.FromHeaders(r.Header); err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}

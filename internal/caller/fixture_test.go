@@ -89,18 +89,14 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // judge returns the code of a challenge, or none for a payment that fits.
 func (s *shop) judge(r *http.Request) (chain.Signed, payment.Code) {
-	header, paid, err := payment.FromHeaders(r.Header)
-	if !paid {
+	if !payment.Sent(r.Header) {
 		return chain.Signed{}, payment.Unpaid
 	}
+	p, err := payment.FromHeaders(r.Header)
 	if err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}
-	p, err := payment.Decode(header)
-	if err != nil {
-		return chain.Signed{}, payment.CodeOfError(err)
-	}
-	o, err := payment.Match(p, s.offers, s.URL+"/echo")
+	o, err := payment.Match(p, s.offers, s.URL+"/echo", payment.Extensions())
 	if err != nil {
 		return chain.Signed{}, payment.CodeOfError(err)
 	}

@@ -14,10 +14,11 @@ import (
 
 // An admitted payment decodes, and its payer signed it. Whether it may pay for this call is another question.
 type admitted struct {
-	rail   Rail
-	offer  payment.Offer // zero where it answers none of ours
-	signed chain.Signed
-	block  uint64 // the head that it was checked at
+	version payment.Version // that the request speaks, and is answered in
+	rail    Rail
+	offer   payment.Offer // zero where it answers none of ours
+	signed  chain.Signed
+	block   uint64 // the head that it was checked at
 	// identifier is the name that the caller gave the payment; empty for none.
 	identifier string
 }
@@ -29,14 +30,11 @@ func (a admitted) identity() payment.Identity {
 // admit decodes the payment header, matches it to our own terms and verifies it locally. With a refusal it returns the payment as far as
 // its signature holds, so that a payment that is known already is found before it is refused.
 func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error) {
-	header, _, err := payment.FromHeaders(r.Header)
+	payload, err := payment.FromHeaders(r.Header)
 	if err != nil {
 		return nil, noPayment(r, err)
 	}
-	payload, err := payment.Decode(header)
-	if err != nil {
-		return nil, noPayment(r, err)
-	}
+	payload = payload.Normalize(p.networks()...)
 	offers, no := p.acceptable(r.Target)
 	if no != nil {
 		return nil, no
@@ -45,15 +43,16 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	if err != nil {
 		return nil, noPayment(r, err)
 	}
-	rail, _ := p.rail(payload.Accepted.Network) // Identify found an offer of ours on it
-	paid := &admitted{rail: rail, signed: signed, identifier: payload.Identifier}
+	payload = payload.In(signed.Asset)
+	rail, _ := p.rail(payload.Network) // Identify found an offer of ours on it
+	paid := &admitted{version: payload.Version, rail: rail, signed: signed, identifier: payload.Identifier}
 	if slices.Contains(rail.Ours, signed.From) {
 		return paid, refusal.New(call.PaymentInvalid, "the payer is a wallet of this market").WithCause(payment.CodePayload)
 	}
 	if no := r.Target.Listed(); no != nil {
 		return paid, no
 	}
-	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL); err != nil {
+	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL, payment.Extensions()); err != nil {
 		return paid, asRefusal(err)
 	}
 	if err := p.Ready.Ready(ctx, paid.rail.Network.ID); err != nil {

@@ -15,11 +15,13 @@ import (
 
 // A held call is one whose payment this process has: it claimed it, or took the call over after its lease had run out.
 type held struct {
-	id     call.ID
-	state  call.State // where it stood when we got it
-	rail   Rail
-	signed chain.Signed // the authorization that was claimed
-	proof  *chain.Proof // the payment is proved already; nil: it has to be settled
+	id    call.ID
+	state call.State // where it stood when we got it
+	rail  Rail
+	// version is that of the request which walks the call now.
+	version payment.Version
+	signed  chain.Signed // the authorization that was claimed
+	proof   *chain.Proof // the payment is proved already; nil: it has to be settled
 	// shown says that another process may have shown the authorization before.
 	shown bool
 	block uint64 // the head when the payment was claimed
@@ -71,7 +73,7 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted)
 	} else {
 		crash.AfterMove(call.StateReleased, call.Settling)
 	}
-	return held{id: claimed, state: call.Settling, rail: paid.rail, signed: paid.signed, block: paid.block}, nil
+	return held{id: claimed, state: call.Settling, rail: paid.rail, version: paid.version, signed: paid.signed, block: paid.block}, nil
 }
 
 // known answers a payment by what became of its call, or takes the call over where nobody walks it any more. no stands where the payment is
@@ -139,7 +141,7 @@ func (p *Path) takeOver(ctx context.Context, paid *admitted, c payment.Call) (he
 	if err != nil || !ours {
 		return held{}, false, err
 	}
-	h := held{id: o.ID, state: o.State, rail: paid.rail, signed: o.Signed, shown: true, block: o.ClaimedBlock}
+	h := held{id: o.ID, state: o.State, rail: paid.rail, version: paid.version, signed: o.Signed, shown: true, block: o.ClaimedBlock}
 	if o.State == call.Settled {
 		h.proof = &o.Proof
 	}

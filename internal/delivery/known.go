@@ -60,8 +60,8 @@ func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c paym
 	a := Answer{Call: c.ID, Outcome: record.Outcome, Reason: record.Reason, Detail: record.Detail, Status: record.Status,
 		Charged: record.Charged(), Payment: record.Paid(), Refund: record.Returning()}
 	if a.Payment != nil && a.Payment.Proved {
-		a.Receipt = &payment.SettleResponse{Success: true, Network: a.Payment.Network, Payer: a.Payment.Payer.Hex(),
-			Transaction: a.Payment.Transaction.Hex()}
+		a.Receipt = receiptOf(paid.version, paid.rail.Network, a.Payment.Payer)
+		a.Receipt.Success, a.Receipt.Transaction = true, a.Payment.Transaction.Hex()
 	}
 	open := func(reason call.Reason, wait time.Duration, detail string) Answer {
 		a.Reason, a.RetryAfter, a.Detail = reason, max(time.Second, wait), detail

@@ -113,6 +113,14 @@ func (p *Path) rail(network string) (Rail, bool) {
 	return Rail{}, false
 }
 
+func (p *Path) networks() []chain.Network {
+	networks := make([]chain.Network, len(p.Rails))
+	for i, r := range p.Rails {
+		networks[i] = r.Network
+	}
+	return networks
+}
+
 // detached returns a context that outlives the caller's request, with a deadline of its own.
 func detached(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)

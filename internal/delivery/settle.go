@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/crash"
@@ -158,9 +160,15 @@ func (p *Path) pending(h held, s chain.Settlement, cause error) *Answer {
 	}
 }
 
+// receiptOf starts a receipt in the version of the request that is answered, whichever the payment came in first.
+func receiptOf(v payment.Version, n chain.Network, payer common.Address) *payment.SettleResponse {
+	return &payment.SettleResponse{Version: v, Network: v.NetworkName(n), Payer: payer.Hex()}
+}
+
 // receipt is the settlement in x402's words.
 func receipt(h held, success bool, s chain.Settlement, code payment.Code) *payment.SettleResponse {
-	out := &payment.SettleResponse{Success: success, Network: h.rail.Network.ID, Payer: h.signed.From.Hex()}
+	out := receiptOf(h.version, h.rail.Network, h.signed.From)
+	out.Success = success
 	switch {
 	case success:
 		out.Transaction = s.Proof.Transaction.Hex()

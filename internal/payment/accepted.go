@@ -17,6 +17,7 @@ var (
 	hashForm    = regexp.MustCompile(`^0x[0-9a-fA-F]{64}$`)
 	caip2Form   = regexp.MustCompile(`^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$`)
 	evmForm     = regexp.MustCompile(`^eip155:(0|[1-9][0-9]*)$`)
+	v1NameForm  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
 	secondsForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,9})$`)
 )
 
@@ -103,6 +104,18 @@ func (o object) network(name string) (string, error) {
 	}
 	if !caip2Form.MatchString(s) || strings.HasPrefix(s, "eip155:") && !evmForm.MatchString(s) {
 		return "", malformed(CodeNetwork, "%s%s must be a CAIP-2 id such as eip155:84532; short network names belong to x402 v1.", o.path, name)
+	}
+	return s, nil
+}
+
+// v1Network reads a name of the form that a network's v1_name has; which network it is, if any of ours, is not known here.
+func (o object) v1Network(name string) (string, error) {
+	s, err := o.text(name)
+	if err != nil {
+		return "", err
+	}
+	if !v1NameForm.MatchString(s) {
+		return "", malformed(CodeNetwork, "%s%s must be a short name such as base-sepolia; CAIP-2 ids belong to x402 v2.", o.path, name)
 	}
 	return s, nil
 }

@@ -72,7 +72,7 @@ func TestChallenge_SaysWhatWasWrongInBothVersions(t *testing.T) {
 	if got := decodedHeader(t, c.Header(CodeSignature)); !strings.Contains(got, `"error":"invalid_exact_evm_signature"`) {
 		t.Errorf("header = %s", got)
 	}
-	if got := c.Body(CodeSignature).ErrorCode; got != CodeSignature {
+	if got := c.Body(CodeSignature).ErrorCode; got != "invalid_exact_evm_payload_signature" {
 		t.Errorf("body's error = %s", got)
 	}
 	for name, hostile := range map[string]Code{"long": Code(strings.Repeat("x", 97)), "quoted": `a"b`, "empty": "", "line break": "a\nb"} {

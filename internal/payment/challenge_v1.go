@@ -46,10 +46,10 @@ type V1Extra struct {
 	Version string `json:"version"`
 }
 
-// Body is the v1 part of the 402 body, with the same code as the header.
+// Body is the v1 part of the 402 body, with the code of the header as version 1 spells it.
 func (c Challenge) Body(code Code) Body {
 	if code != Unpaid {
-		code = code.or(CodeUnexpected)
+		code = code.In(V1).or(CodeUnexpected)
 	} else if len(c.v1) == 0 {
 		code = v1Nothing
 	}

@@ -30,7 +30,7 @@ func DecodeChallenge(header string) (Required, error) {
 	if err != nil {
 		return Required{}, fmt.Errorf("decode %s: %w", HeaderRequired, err)
 	}
-	if checkVersion(object{"", root}) != nil {
+	if version, err := readVersion(object{"", root}); err != nil || version != V2 {
 		return Required{}, fmt.Errorf("decode %s: not x402 version 2", HeaderRequired)
 	}
 	r := Required{Error: root.Members["error"].Text}

@@ -65,18 +65,19 @@ func TestDecodeChallenge_RefusesWhatItCanNotRead(t *testing.T) {
 func TestPayment_RoundTrip(t *testing.T) {
 	t.Parallel()
 	k := key(t)
+	text := rapid.Rune().Filter(func(r rune) bool { return r != 0 }) // which neither our database nor our reader takes
 	rapid.Check(t, func(t *rapid.T) {
 		amount := money.FromUnits(rapid.Uint64Min(1).Draw(t, "units"))
 		timeout := rapid.IntRange(30, timeoutSecondsMax).Draw(t, "timeout")
 		asset := chain.Asset{
 			Address:    common.BytesToAddress(append([]byte{1}, rapid.SliceOfN(rapid.Byte(), 19, 19).Draw(t, "asset")...)),
-			EIP712Name: rapid.StringN(1, 20, 60).Draw(t, "name"), EIP712Version: rapid.StringN(1, 5, 10).Draw(t, "version"),
+			EIP712Name: rapid.StringOfN(text, 1, 20, 60).Draw(t, "name"), EIP712Version: rapid.StringOfN(text, 1, 5, 10).Draw(t, "version"),
 		}
 		o, err := NewOffer(baseSepolia, asset, amount, common.HexToAddress(goldenTreasury), timeout, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := NewChallenge(echo(rapid.String().Draw(t, "description")), []Offer{o})
+		c, err := NewChallenge(echo(rapid.StringOf(text).Draw(t, "description")), []Offer{o})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,7 @@ func TestPayment_RoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		matched, err := Match(p, []Offer{o}, goldenResource)
+		matched, err := Match(p, []Offer{o}, goldenResource, Extensions())
 		if err != nil || matched.PriceRevision != 7 {
 			t.Fatalf("Match = %+v, %v", matched, err)
 		}

@@ -77,6 +77,27 @@ func CodeOfError(err error) Code {
 	return CodeUnexpected
 }
 
+// inV1 has the words of version 1 for codes that its closed list does not know. What it has no word for at all stays as it is: v1 clients pass a
+// code on and do not read it.
+var inV1 = map[Code]Code{
+	CodePayloadKind:     CodePayload,
+	CodeSignatureFormat: "invalid_exact_evm_payload_signature",
+	CodeSignature:       "invalid_exact_evm_payload_signature",
+	CodeRecipient:       "invalid_exact_evm_payload_recipient_mismatch",
+	CodeValue:           "invalid_exact_evm_payload_authorization_value",
+	CodeDomainMissing:   CodeRequirements,
+	CodeDomainName:      CodeRequirements,
+	CodeDomainVersion:   CodeRequirements,
+}
+
+// In is how a version of x402 spells a code.
+func (c Code) In(v Version) Code {
+	if word, ok := inV1[c]; ok && v == V1 {
+		return word
+	}
+	return c
+}
+
 // codeForm keeps whatever a facilitator may one day hand us from growing the header or breaking out of it.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_ .:-]{1,96}$`)
 

@@ -2,8 +2,6 @@ package payment
 
 import (
 	"encoding/hex"
-	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -13,23 +11,26 @@ import (
 	"market/internal/wire"
 )
 
-// Names of the headers of x402 v2, and of v1's payment.
-const (
-	HeaderRequired  = "PAYMENT-REQUIRED"
-	HeaderSignature = "PAYMENT-SIGNATURE"
-	HeaderResponse  = "PAYMENT-RESPONSE"
-	HeaderV1Payment = "X-PAYMENT"
-)
+// A Version is one of x402's two wire forms.
+type Version int
 
-// headerBytesReadMax caps a header before anything of it is decoded; an ordinary payment takes 1 to 2 KiB.
-const headerBytesReadMax = 16 << 10
+const (
+	_  Version = iota
+	V1         // short network names; what is paid in follows from what was signed
+	V2         // CAIP-2 networks; the whole entry that was chosen is echoed
+)
 
 // A Payload is a decoded payment. Every member is of its type and in range; whether it pays for anything is not known yet.
 type Payload struct {
-	Accepted    Accepted
-	ResourceURL string // empty where the client left it out
-	Identifier  string // the client's own name for this payment; empty where it gave none
-	brokenEcho  bool   // what it echoed of our extensions lacks something of ours
+	Version Version
+	Scheme  string
+	Network string         // CAIP-2; of version 1 the short name, until Normalize
+	Asset   common.Address // version 1 names none: zero until In says which one it is
+
+	Accepted    Accepted // zero in version 1, which echoes no terms
+	ResourceURL string   // empty where the client left it out
+	Identifier  string   // the client's own name for this payment; empty where it gave none
+	echoed      map[string]wire.Value
 
 	From, To    common.Address
 	Value       money.Amount
@@ -39,48 +40,22 @@ type Payload struct {
 	Signature   chain.Signature
 }
 
-// FromHeaders finds the payment of a request. It is false where there is none. A header that is there counts as a payment even when it is
-// empty: whoever sends one means to pay, and should learn that it did not arrive. Two headers are refused, because paying by one and being served by the
-// other is a way to cheat.
-func FromHeaders(h http.Header) (header string, paid bool, err error) {
-	v2, v1 := h.Values(HeaderSignature), h.Values(HeaderV1Payment)
-	switch {
-	case len(v2) == 0 && len(v1) == 0:
-		return "", false, nil
-	case len(v2) > 0 && len(v1) > 0:
-		return "", true, malformed(CodePayload, "The request carries both PAYMENT-SIGNATURE and X-PAYMENT. Send PAYMENT-SIGNATURE (x402 v2) alone.")
-	case len(v1) > 0:
-		return "", true, malformed(CodeVersion, "This server accepts PAYMENT-SIGNATURE (x402 v2), not X-PAYMENT (x402 v1).")
-	case len(v2) > 1:
-		return "", true, malformed(CodePayload, "The request carries PAYMENT-SIGNATURE more than once.")
-	}
-	return v2[0], true, nil
-}
-
-// Decode reads the value of PAYMENT-SIGNATURE. Every error is a refusal for payment_malformed whose text is ours: it never holds a part of the
-// header or of a decoder's error.
-func Decode(header string) (Payload, error) {
-	root, err := decodeHeader(header)
-	if err != nil {
-		return Payload{}, err
-	}
+// Read takes a PaymentPayload of either version, as its x402Version says. Every error is a refusal for payment_malformed whose text is ours: it
+// never holds a part of what was sent.
+func Read(root wire.Value) (Payload, error) {
 	o := object{"", root}
-	if err := checkVersion(o); err != nil {
-		return Payload{}, err
-	}
-	accepted, err := o.object("accepted")
+	version, err := readVersion(o)
 	if err != nil {
-		return Payload{}, malformed(CodePayload,
-			"accepted must be an object: the chosen entry of accepts in PAYMENT-REQUIRED, echoed whole.")
-	}
-	var p Payload
-	if p.Accepted, err = readAccepted(accepted); err != nil {
 		return Payload{}, err
 	}
-	if p.ResourceURL, err = readResourceURL(o); err != nil {
-		return Payload{}, err
+	p := Payload{Version: version}
+	switch version {
+	case V1:
+		err = p.readV1(o)
+	case V2:
+		err = p.readV2(o)
 	}
-	if err := p.readIdentifier(o); err != nil {
+	if err != nil {
 		return Payload{}, err
 	}
 	payload, err := o.object("payload")
@@ -93,33 +68,44 @@ func Decode(header string) (Payload, error) {
 	return p, nil
 }
 
-func decodeHeader(header string) (wire.Value, error) {
-	root, err := wire.DecodeObject(header, headerBytesReadMax)
-	switch {
-	case err == nil:
-		return root, nil
-	case errors.Is(err, wire.ErrEmpty):
-		return wire.Value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is empty.")
-	case errors.Is(err, wire.ErrTooLong):
-		return wire.Value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is longer than %d bytes.", headerBytesReadMax)
-	case errors.Is(err, wire.ErrNotBase64):
-		return wire.Value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is not base64.")
-	case errors.Is(err, wire.ErrDuplicateKey):
-		return wire.Value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE has an object in which a member occurs twice.")
-	case errors.Is(err, wire.ErrTooDeep):
-		return wire.Value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE nests more than %d levels deep.", wire.DepthMax)
-	case errors.Is(err, wire.ErrNotObject):
-		return wire.Value{}, malformed(CodePayload, "The JSON in PAYMENT-SIGNATURE is not an object.")
+// readVersion takes an integer in its one spelling: a version that another reader may take for another one must not pass.
+func readVersion(o object) (Version, error) {
+	switch v := o.Members["x402Version"]; {
+	case v.Kind == wire.Number && v.Text == "1":
+		return V1, nil
+	case v.Kind == wire.Number && v.Text == "2":
+		return V2, nil
 	}
-	return wire.Value{}, malformed(CodePayload, "PAYMENT-SIGNATURE is not base64 of JSON in UTF-8.")
+	return 0, malformed(CodeVersion, "x402Version must be the number 1 or the number 2.")
 }
 
-// checkVersion takes the integer 2 in its one spelling: a version that another reader may take for another one must not pass.
-func checkVersion(o object) error {
-	if v := o.Members["x402Version"]; v.Kind != wire.Number || v.Text != "2" {
-		return malformed(CodeVersion, "x402Version must be the number 2.")
+// readV1 refuses the members of version 2, because whoever sends a mixture can not mean both.
+func (p *Payload) readV1(o object) error {
+	if o.Given("accepted") {
+		return malformed(CodePayload, "x402Version is 1, and accepted belongs to a payment of version 2.")
 	}
-	return nil
+	var err error
+	if p.Scheme, err = o.text("scheme"); err != nil {
+		return err
+	}
+	p.Network, err = o.v1Network("network")
+	return err
+}
+
+func (p *Payload) readV2(o object) error {
+	accepted, err := o.object("accepted")
+	if err != nil {
+		return malformed(CodePayload, "accepted must be an object: the chosen entry of accepts in PAYMENT-REQUIRED, echoed whole. "+
+			"Only a payment of x402 version 1 has none, and its x402Version is 1.")
+	}
+	if p.Accepted, err = readAccepted(accepted); err != nil {
+		return err
+	}
+	p.Scheme, p.Network, p.Asset = p.Accepted.Scheme, p.Accepted.Network, p.Accepted.Asset
+	if p.ResourceURL, err = readResourceURL(o); err != nil {
+		return err
+	}
+	return p.readExtensions(o)
 }
 
 func readResourceURL(o object) (string, error) {

@@ -35,6 +35,12 @@ const (
 		`"payTo":"` + goldenTreasury + `","maxTimeoutSeconds":120,"extra":{"name":"USDC","version":"2","paymentFlow":"upfront"}},` +
 		`"extensions":{"payment-identifier":{"info":{"required":false,"id":"pay_0123456789abcdef"},"schema":{"type":"object"}}}}`
 
+	// goldenV1 is the same payment as x402 v1 writes it: one authorization has one signature, whatever carries it.
+	goldenV1 = `{"x402Version":1,"scheme":"exact","network":"base-sepolia",` +
+		`"payload":{"signature":"` + goldenSignature + `",` +
+		`"authorization":{"from":"` + goldenPayer + `","to":"` + goldenTreasury + `",` +
+		`"value":"12345","validAfter":"0","validBefore":"1800000000","nonce":"` + goldenNonce + `"}}}`
+
 	// chainTime lies a hundred seconds before the end of the golden authorization.
 	chainTime = 1800000000 - 100
 )
@@ -67,10 +73,21 @@ func header(document string) string { return base64.StdEncoding.EncodeToString([
 // golden is the golden payment with one part of its JSON exchanged.
 func golden(t testing.TB, old, with string) string {
 	t.Helper()
-	if strings.Count(goldenPayload, old) == 0 {
+	return exchanged(t, goldenPayload, old, with)
+}
+
+// v1 is the same of the golden payment of version 1.
+func v1(t testing.TB, old, with string) string {
+	t.Helper()
+	return exchanged(t, goldenV1, old, with)
+}
+
+func exchanged(t testing.TB, document, old, with string) string {
+	t.Helper()
+	if strings.Count(document, old) == 0 {
 		t.Fatalf("the golden payment has no %s", old)
 	}
-	return header(strings.Replace(goldenPayload, old, with, 1))
+	return header(strings.Replace(document, old, with, 1))
 }
 
 func decoded(t testing.TB, h string) Payload {

@@ -16,41 +16,36 @@ import (
 // who made the payment from who has merely seen its authorization there.
 const identifierKey = "payment-identifier"
 
+// identifierInfo is what a client echoes of the declaration, with its name beside.
+const identifierInfo = `{"required":false}`
+
 // identifierDeclaration is the extensions member of our challenge. The name is optional: stock clients add none.
-const identifierDeclaration = `{"` + identifierKey + `":{"info":{"required":false},"schema":{"type":"object","properties":{` +
+const identifierDeclaration = `{"` + identifierKey + `":{"info":` + identifierInfo + `,"schema":{"type":"object","properties":{` +
 	`"required":{"type":"boolean"},"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}}}`
 
 var identifierForm = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
-// readIdentifier takes the client's name for the payment. A client that echoes our declaration as it stands gives none. What lacks a part
-// of our declaration is no malformed payment but another one than we asked for, so that is kept for Match.
-func (p *Payload) readIdentifier(o object) error {
+// readExtensions keeps what the client echoes of our extensions, for Match, and takes its name for the payment. A client that echoes our
+// declaration as it stands gives none.
+func (p *Payload) readExtensions(o object) error {
 	if !o.Given("extensions") {
 		return nil
 	}
 	extensions, err := o.object("extensions")
-	if err != nil || !extensions.Given(identifierKey) {
+	if err != nil {
 		return err
+	}
+	p.echoed = extensions.Members
+	if !extensions.Given(identifierKey) {
+		return nil
 	}
 	echoed, err := extensions.object(identifierKey)
-	if err != nil {
+	if err != nil || !echoed.Given("info") {
 		return err
-	}
-	if !echoed.Given("info") {
-		p.brokenEcho = true
-		return nil
 	}
 	info, err := echoed.object("info")
-	if err != nil {
+	if err != nil || !info.Given("id") {
 		return err
-	}
-	required := info.Members["required"]
-	if info.Given("required") && required.Kind != wire.Bool {
-		return malformed(CodePayload, "%srequired must be true or false.", info.path)
-	}
-	p.brokenEcho = required.Text != "false"
-	if !info.Given("id") {
-		return nil
 	}
 	id, err := info.text("id")
 	if err != nil {

@@ -50,7 +50,7 @@ func TestDecode_TakesTheIdentifier(t *testing.T) {
 			if p.Identifier != test.want {
 				t.Errorf("identifier = %q, want %q", p.Identifier, test.want)
 			}
-			if _, err := Match(p, []Offer{offer(t, 12345, 1)}, goldenResource); err != nil {
+			if _, err := Match(p, []Offer{offer(t, 12345, 1)}, goldenResource, Extensions()); err != nil {
 				t.Errorf("Match: %v", err)
 			}
 		})
@@ -67,7 +67,6 @@ func TestDecode_RefusesAnIdentifierOfAnotherForm(t *testing.T) {
 		"with a line break":          {info(`"required":false,"id":"aaaaaaaaaaaaaaaa\n"`), "16 to 128"},
 		"with letters of other sets": {info(`"required":false,"id":"ааааааааааааааааа"`), "16 to 128"},
 		"a number":                   {info(`"required":false,"id":1234567890123456`), "info.id must be a string"},
-		"a required that is text":    {info(`"required":"false"`), "true or false"},
 		"an info that is a list":     {`{"payment-identifier":{"info":[]}}`, "payment-identifier.info must be an object"},
 		"a declaration that is text": {`{"payment-identifier":"` + goldenIdentifier + `"}`, "payment-identifier must be an object"},
 		"extensions that are a list": {`[]`, "extensions must be an object"},
@@ -92,12 +91,13 @@ func TestMatch_WantsOurDeclarationWholeWhereItIsEchoed(t *testing.T) {
 		"info is null":        `{"payment-identifier":{"info":null}}`,
 		"required is missing": info(`"id":"` + goldenIdentifier + `"`),
 		"required is null":    info(`"required":null`),
+		"required is text":    info(`"required":"false"`),
 		"required is true":    info(`"required":true,"id":"` + goldenIdentifier + `"`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Match(decoded(t, extended(t, extensions)), []Offer{offer(t, 12345, 1)}, goldenResource)
-			wantRefusal(t, err, call.PaymentMismatch, CodeExtensionEcho, "required must be false")
+			_, err := Match(decoded(t, extended(t, extensions)), []Offer{offer(t, 12345, 1)}, goldenResource, Extensions())
+			wantRefusal(t, err, call.PaymentMismatch, CodeExtensionEcho, "extensions.payment-identifier.info must hold all")
 		})
 	}
 }
@@ -140,8 +140,8 @@ func TestEncodeIdentified_IsFoundInThePayment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := decoded(t, h); p.Identifier != id || p.brokenEcho {
-			t.Errorf("%s: identifier = %q, broken %v, want %q", name, p.Identifier, p.brokenEcho, id)
+		if p := decoded(t, h); p.Identifier != id || p.checkEcho(Extensions()) != nil {
+			t.Errorf("%s: identifier = %q, echo %v, want %q", name, p.Identifier, p.checkEcho(Extensions()), id)
 		}
 		if sent := decodedHeader(t, h); !strings.Contains(sent, `"schema":{"type":"object"`) || strings.Count(sent, `"required":false`) != 1 {
 			t.Errorf("%s: the declaration is not echoed whole: %s", name, sent)

@@ -1,25 +1,29 @@
 package payment
 
-// Match finds the offer that a payment answers: the first that equals what the payment says it accepted. Offers of older prices that are still
-// acceptable are passed along with the current ones. The error is a refusal for payment_mismatch that names the first difference from the
-// nearest offer. ResourceURL is ours for the endpoint that was called.
-func Match(p Payload, offers []Offer, resourceURL string) (Offer, error) {
+// Match finds the offer that a payment answers: the first that equals what the payment says it accepted, or, in version 1, what it pays. Offers of
+// older prices that are still acceptable are passed along with the current ones. The error is a refusal for payment_mismatch that names the
+// first difference from the nearest offer. ResourceURL is ours for the endpoint that was called, and advertised what its challenge says of
+// extensions.
+func Match(p Payload, offers []Offer, resourceURL string, advertised Advertised) (Offer, error) {
 	if p.ResourceURL != "" && !sameResource(p.ResourceURL, resourceURL) {
 		return Offer{}, mismatch(CodeRequirements, "resource.url names another resource than the one that was called.")
 	}
-	if p.brokenEcho {
-		return Offer{}, mismatch(CodeExtensionEcho, "extensions.%s.info must hold what PAYMENT-REQUIRED has there: required must be false.", identifierKey)
+	if err := p.checkEcho(advertised); err != nil {
+		return Offer{}, err
 	}
 	var nearest difference
 	var at Offer
 	for _, o := range offers {
-		d := compare(p.Accepted, o)
+		d := compare(p, o)
 		if d == same {
 			return o, nil
 		}
 		if d > nearest {
 			nearest, at = d, o
 		}
+	}
+	if p.Version == V1 {
+		return Offer{}, nearest.refusalV1(at)
 	}
 	return Offer{}, nearest.refusal(at)
 }
@@ -43,14 +47,33 @@ const (
 	same
 )
 
-func compare(a Accepted, o Offer) difference {
+func compare(p Payload, o Offer) difference {
 	switch {
-	case a.Scheme != scheme:
+	case p.Scheme != scheme:
 		return differentScheme
-	case a.Network != o.Network:
+	case p.Network != o.Network:
 		return differentNetwork
-	case a.Asset != o.Asset.Address:
+	case p.Asset != o.Asset.Address:
 		return differentAsset
+	case p.Version == V1:
+		return compareSigned(p, o)
+	}
+	return compareAccepted(p.Accepted, o)
+}
+
+// compareSigned is all that there is to compare in version 1, which echoes no terms: whom the authorization pays, and how much.
+func compareSigned(p Payload, o Offer) difference {
+	switch {
+	case p.To != o.PayTo:
+		return differentPayTo
+	case p.Value.Cmp(o.Amount) != 0:
+		return differentAmount
+	}
+	return same
+}
+
+func compareAccepted(a Accepted, o Offer) difference {
+	switch {
 	case a.PayTo != o.PayTo:
 		return differentPayTo
 	case a.Amount.Cmp(o.Amount) != 0:
@@ -105,6 +128,24 @@ func (d difference) refusal(o Offer) error {
 	case differentFlow:
 		return mismatch(CodeRequirements, "accepted.extra.paymentFlow must be %q: the payment is settled before the work.", paymentFlow)
 	case same:
+	}
+	return mismatch(CodeRequirements, "This endpoint has no offer that a payment could answer.")
+}
+
+// refusalV1 says it of a payment of version 1, whose members stand elsewhere.
+func (d difference) refusalV1(o Offer) error {
+	switch d {
+	case differentScheme:
+		return mismatch(CodeScheme, "scheme must be %q.", scheme)
+	case differentNetwork:
+		return mismatch(CodeNetwork, "network is none that this endpoint can be paid on.")
+	case differentAsset:
+		return mismatch(CodeRequirements, "The payment is in another asset than %s on %s.", o.Asset.Address, o.Network)
+	case differentPayTo:
+		return mismatch(CodeRecipient, "payload.authorization.to must be %s.", o.PayTo)
+	case differentAmount:
+		return mismatch(CodeValue, "payload.authorization.value is not a price of this endpoint; its price now is in the body, as maxAmountRequired.")
+	case differentTimeout, missingName, differentName, missingVersion, differentVersion, differentFlow, same: // not compared
 	}
 	return mismatch(CodeRequirements, "This endpoint has no offer that a payment could answer.")
 }

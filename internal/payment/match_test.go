@@ -10,12 +10,12 @@ import (
 func TestMatch_FirstEqualOfferWins(t *testing.T) {
 	t.Parallel()
 	current, older := offer(t, 20000, 2), offer(t, 12345, 1)
-	got, err := Match(decoded(t, header(goldenPayload)), []Offer{current, older}, goldenResource)
+	got, err := Match(decoded(t, header(goldenPayload)), []Offer{current, older}, goldenResource, Extensions())
 	if err != nil || got.PriceRevision != 1 {
 		t.Errorf("Match = revision %d, %v, want 1, the older price", got.PriceRevision, err)
 	}
 	same := offer(t, 12345, 3)
-	if got, err = Match(decoded(t, header(goldenPayload)), []Offer{same, older}, goldenResource); err != nil || got.PriceRevision != 3 {
+	if got, err = Match(decoded(t, header(goldenPayload)), []Offer{same, older}, goldenResource, Extensions()); err != nil || got.PriceRevision != 3 {
 		t.Errorf("Match = revision %d, %v, want 3, the first of two", got.PriceRevision, err)
 	}
 }
@@ -37,7 +37,7 @@ func TestMatch_ForgivesWhatMeansTheSame(t *testing.T) {
 	for name, h := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := Match(decoded(t, h), []Offer{offer(t, 12345, 1)}, goldenResource); err != nil {
+			if _, err := Match(decoded(t, h), []Offer{offer(t, 12345, 1)}, goldenResource, Extensions()); err != nil {
 				t.Errorf("Match: %v", err)
 			}
 		})
@@ -79,7 +79,7 @@ func TestMatch_NamesTheFirstDifference(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Match(decoded(t, test.header), []Offer{offer(t, 12345, 1)}, goldenResource)
+			_, err := Match(decoded(t, test.header), []Offer{offer(t, 12345, 1)}, goldenResource, Extensions())
 			wantRefusal(t, err, call.PaymentMismatch, test.code, test.detail)
 		})
 	}
@@ -90,9 +90,9 @@ func TestMatch_ExplainsTheNearestOffer(t *testing.T) {
 	elsewhere := offer(t, 12345, 1)
 	elsewhere.Network = "eip155:1"
 	for _, offers := range [][]Offer{{elsewhere, offer(t, 1, 1)}, {offer(t, 1, 1), elsewhere}} {
-		_, err := Match(decoded(t, header(goldenPayload)), offers, goldenResource)
+		_, err := Match(decoded(t, header(goldenPayload)), offers, goldenResource, Extensions())
 		wantRefusal(t, err, call.PaymentMismatch, CodeRequirements, "accepted.amount")
 	}
-	_, err := Match(decoded(t, header(goldenPayload)), nil, goldenResource)
+	_, err := Match(decoded(t, header(goldenPayload)), nil, goldenResource, Extensions())
 	wantRefusal(t, err, call.PaymentMismatch, CodeRequirements, "no offer")
 }

@@ -7,20 +7,29 @@ import (
 	"market/internal/wire"
 )
 
-// A SettleResponse says in PAYMENT-RESPONSE what became of a settlement. Transaction is the empty string where nothing was broadcast; with
+// A SettleResponse says in PAYMENT-RESPONSE, or in version 1 in X-PAYMENT-RESPONSE, what became of a settlement. Transaction is the empty string where nothing was broadcast; with
 // Success false and a transaction the outcome is still open.
 type SettleResponse struct {
-	Success     bool   `json:"success"`
-	ErrorReason Code   `json:"errorReason,omitempty"`
-	Transaction string `json:"transaction"`
-	Network     string `json:"network"` // CAIP-2
-	Payer       string `json:"payer,omitempty"`
+	Version     Version `json:"-"` // of the payment that it answers; it decides header and spelling
+	Success     bool    `json:"success"`
+	ErrorReason Code    `json:"errorReason,omitempty"`
+	Transaction string  `json:"transaction"`
+	Network     string  `json:"network"` // as Version names it
+	Payer       string  `json:"payer,omitempty"`
 }
 
-// EncodeResponse returns the value of PAYMENT-RESPONSE.
+// Header is the name of the header that a client of the version reads.
+func (r SettleResponse) Header() string {
+	if r.Version == V1 {
+		return HeaderV1Response
+	}
+	return HeaderResponse
+}
+
+// EncodeResponse returns the value of that header.
 func EncodeResponse(r SettleResponse) string {
 	if r.ErrorReason != "" {
-		r.ErrorReason = r.ErrorReason.or(CodeSettle)
+		r.ErrorReason = r.ErrorReason.In(r.Version).or(CodeSettle)
 	}
 	return wire.EncodeBase64(encodeJSON(r))
 }

@@ -3,6 +3,7 @@ package payment
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -22,13 +23,45 @@ const (
 var secondsMax = big.NewInt(math.MaxInt64)
 
 // Identify checks that the payer signed the authorization, in the domain of the first offer of its network and asset. The domain is
-// always ours. A signed payment identifies a call, whether or not its terms fit: see CheckTerms. The error is a refusal for payment_invalid, or for
+// always ours. Version 1 does not name the asset: it is the one among our offers on that network in whose domain the signature holds. A
+// signed payment identifies a call, whether or not its terms fit: see CheckTerms. The error is a refusal for payment_invalid, or for
 // payment_mismatch where no offer is of the payment's network and asset.
 func Identify(p Payload, offers ...Offer) (chain.Signed, error) {
-	o, ok := offerFor(p.Accepted, offers)
-	if !ok {
+	candidates := p.candidates(offers)
+	if len(candidates) == 0 {
+		if p.Version == V1 {
+			return chain.Signed{}, mismatch(CodeNetwork, "network is none that this endpoint can be paid on.")
+		}
 		return chain.Signed{}, mismatch(CodeNetwork, "accepted names a network and asset that this endpoint can not be paid in.")
 	}
+	var refused error
+	for _, o := range candidates {
+		signed, err := identify(p, o)
+		if err == nil {
+			return signed, nil
+		}
+		if refused == nil {
+			refused = err // of the asset that we prefer
+		}
+	}
+	return chain.Signed{}, refused
+}
+
+// candidates returns an offer for each asset that the payment may be in: they differ in their domains.
+func (p Payload) candidates(offers []Offer) []Offer {
+	unnamed := p.Version == V1 && p.Asset == (common.Address{})
+	var found []Offer
+	for _, o := range offers {
+		if p.Network != o.Network || !unnamed && p.Asset != o.Asset.Address ||
+			slices.ContainsFunc(found, func(f Offer) bool { return f.Asset.Address == o.Asset.Address }) {
+			continue
+		}
+		found = append(found, o)
+	}
+	return found
+}
+
+func identify(p Payload, o Offer) (chain.Signed, error) {
 	if p.From == (common.Address{}) {
 		return chain.Signed{}, invalid(CodeSignature, "The payer is the zero address, which can not sign.")
 	}
@@ -50,15 +83,6 @@ func Identify(p Payload, offers ...Offer) (chain.Signed, error) {
 			o.Asset.EIP712Name, o.Asset.EIP712Version, o.ChainID, o.Asset.Address)
 	}
 	return chain.Signed{Asset: o.Asset.Address, Authorization: a, Signature: p.Signature}, nil
-}
-
-func offerFor(a Accepted, offers []Offer) (Offer, bool) {
-	for _, o := range offers {
-		if a.Network == o.Network && a.Asset == o.Asset.Address {
-			return o, true
-		}
-	}
-	return Offer{}, false
 }
 
 func seconds(n money.Amount) (uint64, bool) {

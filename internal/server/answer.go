@@ -50,7 +50,7 @@ func (s *Server) writeResult(c echo.Context, a delivery.Answer) error {
 		h.Set(headerOutcome, outcomePending)
 	}
 	if a.Receipt != nil {
-		h.Set(payment.HeaderResponse, payment.EncodeResponse(*a.Receipt))
+		h.Set(a.Receipt.Header(), payment.EncodeResponse(*a.Receipt))
 	}
 	if a.RetryAfter > 0 {
 		setRetryAfter(h, a.RetryAfter)

@@ -20,8 +20,7 @@ func (s *Server) paidCall(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	_, paid, err := payment.FromHeaders(c.Request().Header)
-	if !paid && err == nil {
+	if !payment.Sent(c.Request().Header) {
 		challenge, no := s.path.Quote(c.Request().Context(), r)
 		if no != nil {
 			return no

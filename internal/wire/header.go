@@ -28,7 +28,7 @@ func DecodeObject(header string, bytesMax int) (Value, error) {
 	if !ok {
 		return Value{}, ErrNotBase64
 	}
-	root, err := parseJSON(data)
+	root, err := Parse(data)
 	if err != nil {
 		return Value{}, err
 	}

@@ -3,11 +3,14 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// DepthMax is how deep a header may nest; a real payment has four levels and its extensions' schemas a few more.
-const DepthMax = 16
+// DepthMax is how deep a header may nest. A real payment has four levels, and what it echoes of our extensions as many more as the schema of what
+// is sold: two for each of its own.
+const DepthMax = 64
 
 // A Kind is the type of a JSON value.
 type Kind int
@@ -39,14 +42,46 @@ func (v Value) Given(name string) bool {
 	return ok && member.Kind != Null
 }
 
-// parseJSON reads exactly one value. The caller has capped data.
-func parseJSON(data []byte) (Value, error) {
-	if !utf8.Valid(data) || !json.Valid(data) {
+// Parse reads exactly one value. The caller has capped data.
+func Parse(data []byte) (Value, error) {
+	if !utf8.Valid(data) || !json.Valid(data) || !escapesText(data) {
 		return Value{}, ErrNotJSON
 	}
 	p := parser{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	p.dec.UseNumber()
 	return p.value(1)
+}
+
+// escapesText says whether every escape in valid JSON stands for a character that all readers and our database can hold. Halves of surrogate pairs
+// become the same replacement character in some readers and an error in others, so that one header would be two; a zero ends a string for some.
+func escapesText(data []byte) bool {
+	for i := bytes.IndexByte(data, '\\'); i >= 0 && i < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		i++ // what is escaped; a backslash in valid JSON is never the last byte
+		if data[i] != 'u' {
+			continue
+		}
+		unit := codeUnit(data[i+1 : i+5])
+		i += 4
+		switch {
+		case unit == 0 || utf16.IsSurrogate(unit) && unit >= 0xdc00:
+			return false
+		case utf16.IsSurrogate(unit):
+			if !bytes.HasPrefix(data[i+1:], []byte(`\u`)) || utf16.DecodeRune(unit, codeUnit(data[i+3:i+7])) == utf8.RuneError {
+				return false
+			}
+			i += 6
+		}
+	}
+	return true
+}
+
+// codeUnit reads four hexadecimal digits.
+func codeUnit(digits []byte) rune {
+	n, _ := strconv.ParseUint(string(digits), 16, 16) // the JSON is valid
+	return rune(n)
 }
 
 type parser struct {
