@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx"},
 	{"facilitator", "upstream", "caller"},
 	{"delivery"},
-	{"server"},
+	{"server", "desk"},
 	{"app"},
 }
 
@@ -149,6 +149,7 @@ func TestImports_OnlyDeliveryWritesStrikesAndCooldowns(t *testing.T) {
 				"refund_signatures": {"refund"},
 				"answers":           {"answer", "delivery"},
 				"siwx_nonces":       {"siwx"},
+				"facilitator_rates": {"desk"},
 			}[table]; owner != nil && !slices.Contains(owner, pkg) {
 				t.Errorf("internal/%s writes %s, which belongs to %v", pkg, table, owner)
 			}

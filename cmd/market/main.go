@@ -28,7 +28,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServeCommand(), newCallCommand(), newMigrateCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newFacilitatorCommand(), newCallCommand(), newMigrateCommand(), newVersionCommand())
 	return root
 }
 

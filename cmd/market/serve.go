@@ -21,15 +21,15 @@ func newServeCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return serve(c.Context()) },
 	}
-	c.Long = "Run the server until it is told to stop, then let calls under way end.\n\nEnvironment:\n\n" + environment()
+	c.Long = "Run the server until it is told to stop, then let calls under way end.\n\nEnvironment:\n\n" + environment(config.Describe())
 	return c
 }
 
-// environment is the table of the variables, from the code that reads them.
-func environment() string {
+// environment is a table of variables, from the code that reads them.
+func environment(variables []config.Variable) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, v := range config.Describe() {
+	for _, v := range variables {
 		given := v.Default
 		if given == "" {
 			given = "-"
@@ -45,24 +45,41 @@ func serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the configuration is not usable:\n%w", err)
 	}
-	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000000Z07:00"
-	level, err := zerolog.ParseLevel(string(c.LogLevel))
+	log, err := newLog(c.LogLevel)
 	if err != nil {
-		return fmt.Errorf("log level: %w", err)
+		return err
 	}
-	log := zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger()
 	a, err := app.Start(ctx, c, log)
 	if err != nil {
 		return err
 	}
 	log.Info().Str("url", a.URL()).Str("listening", a.DoorURL()).Str("ops", a.OpsURL()).Msg("serving")
+	return untilStopped(ctx, log, a)
+}
+
+func newLog(least config.LogLevel) (zerolog.Logger, error) {
+	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000000Z07:00"
+	level, err := zerolog.ParseLevel(string(least))
+	if err != nil {
+		return zerolog.Logger{}, fmt.Errorf("log level: %w", err)
+	}
+	return zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger(), nil
+}
+
+// A program runs until it is stopped, or until a part of it fails.
+type program interface {
+	Failed() <-chan error
+	Stop(ctx context.Context) error
+}
+
+func untilStopped(ctx context.Context, log zerolog.Logger, p program) error {
 	select {
 	case <-ctx.Done():
 		log.Info().Msg("stopping: calls under way may end")
-		return a.Stop(context.WithoutCancel(ctx))
-	case failed := <-a.Failed():
+		return p.Stop(context.WithoutCancel(ctx))
+	case failed := <-p.Failed():
 		log.Error().Err(failed).Msg("stopping")
-		_ = a.Stop(context.WithoutCancel(ctx)) // the first failure is the one to tell
+		_ = p.Stop(context.WithoutCancel(ctx)) // the first failure is the one to tell
 		return failed
 	}
 }

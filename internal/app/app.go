@@ -4,15 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/rs/zerolog"
 
@@ -47,33 +41,19 @@ const (
 
 // App is the running marketplace.
 type App struct {
-	log       zerolog.Logger
+	process
 	wraps     wraps
-	public    *http.Server
-	ops       *http.Server
-	publicAt  net.Addr
-	opsAt     net.Addr
 	publicURL string
 
-	db     *pgxpool.Pool
 	path   *delivery.Path
 	prober *upstream.Prober
 	jobs   *river.Client[pgx.Tx]
-
-	background context.CancelFunc
-	running    sync.WaitGroup
-	failed     chan error
-	stops      []func(context.Context) error // work, stopped while everything that it needs is there
-	closers    []func(context.Context) error // what was opened, closed last
-	stopOnce   sync.Once
-	stopErr    error
-	killed     atomic.Bool
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
 func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a := &App{log: log, background: cancel, failed: make(chan error, 4)}
+	a := &App{}
+	background := a.begin(ctx, log)
 	for _, option := range options {
 		option(a)
 	}
@@ -84,22 +64,17 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 			err = errors.Join(err, a.Stop(own))
 		}
 	}()
-	databaseURL, err := a.openDatabase(ctx, c)
+	databaseURL, err := a.openDatabase(ctx, c.Database, c.Dev)
 	if err != nil {
 		return nil, err
 	}
-	// The door is known first: what callers see is built from it.
-	door, err := a.listen(ctx, string(c.Listen))
-	if err != nil {
+	// The doors are known first: what callers see is built from them.
+	if err := a.listen(ctx, c.Listen, c.OpsListen); err != nil {
 		return nil, err
 	}
-	opsDoor, err := a.listen(ctx, string(c.OpsListen))
-	if err != nil {
-		return nil, err
-	}
-	a.publicAt, a.opsAt, a.publicURL = door.Addr(), opsDoor.Addr(), c.PublicURL
+	a.publicURL = c.PublicURL
 	if a.publicURL == "" {
-		a.publicURL = "http://" + door.Addr().String()
+		a.publicURL = a.DoorURL()
 	}
 	rails, err := a.openRails(ctx, background, c)
 	if err != nil {
@@ -119,12 +94,10 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 		return nil, fmt.Errorf("start jobs: %w", err)
 	}
 	a.stops = append(a.stops, a.jobs.Stop)
-	a.running.Go(func() { a.beat(background, a.path.Owner(), a.publicAt.String()) })
+	a.running.Go(func() { a.beat(background, a.path.Owner(), a.door.Addr().String()) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
-	a.public, a.ops = srv.Public(), srv.Ops()
-	a.serve(a.public, door)
-	a.serve(a.ops, opsDoor)
+	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
 
@@ -163,15 +136,6 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Path: a.path, DB: a.db, Catalog: listings, Rules: rails.rules(c.Dev), Ready: ready, Networks: rails.networks(),
 		Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 	}), nil
-}
-
-// readyChanged tells the operator that a network stops or goes on: nothing else does as long as it refuses everybody politely.
-func (a *App) readyChanged(network string, err error) {
-	if err != nil {
-		a.log.Error().Err(err).Str("network", network).Msg("network is not ready: no payment is taken on it")
-		return
-	}
-	a.log.Info().Str("network", network).Msg("network is ready again")
 }
 
 // now cuts to what Postgres keeps, so that a value which is read back is equal.
@@ -220,66 +184,16 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 	return nil
 }
 
-func (a *App) listen(ctx context.Context, address string) (net.Listener, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
-	}
-	// Its server closes it before; where the start ends early nobody else does.
-	a.closers = append(a.closers, func(context.Context) error { _ = l.Close(); return nil })
-	return l, nil
-}
-
-func (a *App) serve(s *http.Server, l net.Listener) {
-	a.running.Go(func() {
-		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			a.failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
-		}
-	})
-}
-
 // URL is the public URL.
 func (a *App) URL() string { return a.publicURL }
-
-// DoorURL is where the public listener is, whatever callers see in front of it.
-func (a *App) DoorURL() string { return "http://" + a.publicAt.String() }
-
-// OpsURL is where the operations listener is.
-func (a *App) OpsURL() string { return "http://" + a.opsAt.String() }
-
-// Failed tells when a part ended that should not have; the caller then stops the app.
-func (a *App) Failed() <-chan error { return a.failed }
 
 // Stop drains: no new requests, calls under way end and are recorded, then everything is closed in the reverse order of its opening. It
 // may be called again and returns the same.
 func (a *App) Stop(ctx context.Context) error {
-	a.stopOnce.Do(func() { a.stopErr = a.stop(ctx) })
-	return a.stopErr
-}
-
-func (a *App) stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
-	defer cancel()
-	var errs []error
-	for _, s := range []*http.Server{a.public, a.ops} {
-		if s != nil {
-			errs = append(errs, s.Shutdown(ctx))
+	return a.end(ctx, func(ctx context.Context) error {
+		if a.path == nil {
+			return nil
 		}
-	}
-	if a.path != nil {
-		errs = append(errs, a.path.Drain(ctx))
-	}
-	errs = append(errs, inReverse(ctx, a.stops)...)
-	a.background()
-	a.running.Wait()
-	errs = append(errs, inReverse(ctx, a.closers)...)
-	return errors.Join(errs...)
-}
-
-func inReverse(ctx context.Context, stops []func(context.Context) error) []error {
-	var errs []error
-	for _, stop := range slices.Backward(stops) {
-		errs = append(errs, stop(ctx))
-	}
-	return errs
+		return a.path.Drain(ctx)
+	})
 }

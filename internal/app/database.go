@@ -14,10 +14,10 @@ import (
 const migrateTime = 10 * time.Minute
 
 // openDatabase connects to the configured database, or starts the private one, and brings its schema up to date.
-func (a *App) openDatabase(ctx context.Context, c config.Config) (url string, err error) {
-	url = c.Database.URL.Reveal()
+func (p *process) openDatabase(ctx context.Context, d config.Database, dev bool) (url string, err error) {
+	url = d.URL.Reveal()
 	if url == "" {
-		if url, err = a.startEmbedded(ctx, c.Database); err != nil {
+		if url, err = p.startEmbedded(ctx, d); err != nil {
 			return "", err
 		}
 	}
@@ -26,34 +26,34 @@ func (a *App) openDatabase(ctx context.Context, c config.Config) (url string, er
 	if err := postgres.Migrate(migrating, url); err != nil {
 		return "", err
 	}
-	if a.db, err = postgres.Open(ctx, url); err != nil {
+	if p.db, err = postgres.Open(ctx, url); err != nil {
 		return "", err
 	}
-	a.closers = append(a.closers, func(context.Context) error { a.db.Close(); return nil })
-	shift, err := postgres.ShiftedClock(ctx, a.db)
+	p.closers = append(p.closers, func(context.Context) error { p.db.Close(); return nil })
+	shift, err := postgres.ShiftedClock(ctx, p.db)
 	if err != nil {
 		return "", err
 	}
-	if shift != 0 && !c.Dev {
+	if shift != 0 && !dev {
 		return "", fmt.Errorf("the database's market clock is shifted by %s: that is for tests, and not for other people's money", shift)
 	}
 	return url, nil
 }
 
-func (a *App) startEmbedded(ctx context.Context, d config.Database) (string, error) {
+func (p *process) startEmbedded(ctx context.Context, d config.Database) (string, error) {
 	embedded, err := StartEmbedded(ctx, d)
 	if err != nil {
 		return "", err
 	}
-	a.closers = append(a.closers, embedded.Stop)
+	p.closers = append(p.closers, embedded.Stop)
 	go func() { // ends with the server, which Stop ends
 		<-embedded.Done()
 		select {
-		case a.failed <- errors.New("the embedded database ended"):
+		case p.failed <- errors.New("the embedded database ended"):
 		default: // somebody is being told already
 		}
 	}()
-	a.log.Info().Int("postgres", embedded.Major()).Msg("embedded database started")
+	p.log.Info().Int("postgres", embedded.Major()).Msg("embedded database started")
 	return embedded.URL(), nil
 }
 

@@ -13,12 +13,16 @@ import (
 const tokenCharsMin = 16
 
 func (p *problems) checkAddresses(c *Config) {
-	_, port, _ := net.SplitHostPort(string(c.OpsListen))
-	p.check("MARKET_OPS_LISTEN", c.OpsListen != c.Listen || port == "0")
+	p.checkOpsListen(c.Listen, c.OpsListen)
 	p.checkPublicURL(c)
 	if _, set := p.values["MARKET_OWN_SOURCES"]; !set && !c.Dev {
 		c.OwnSources = Prefixes{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	}
+}
+
+func (p *problems) checkOpsListen(public, ops Address) {
+	_, port, _ := net.SplitHostPort(string(ops))
+	p.check("MARKET_OPS_LISTEN", ops != public || port == "0")
 }
 
 // checkPublicURL wants an origin and nothing else: it is put before paths, and signed as part of what a caller pays for.

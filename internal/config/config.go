@@ -67,6 +67,7 @@ func Load(environ []string) (Config, error) {
 	var c Config
 	p := newProblems(environ, &c)
 	p.parse(&c)
+	p.foreign("market serve", DescribeDesk())
 	p.unknown()
 	p.checkAddresses(&c)
 	p.checkDatabase(&c.Database)

@@ -19,6 +19,9 @@ type Variable struct {
 // Describe returns the table of the environment, in the order of Config, from the tags that Load reads.
 func Describe() []Variable { return variables(reflect.TypeFor[Config](), "", "") }
 
+// DescribeDesk is Describe for `market facilitator`.
+func DescribeDesk() []Variable { return variables(reflect.TypeFor[Desk](), "", "") }
+
 func variables(t reflect.Type, prefix, whose string) []Variable {
 	var all []Variable
 	for i := range t.NumField() {

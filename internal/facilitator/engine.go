@@ -90,6 +90,12 @@ func (e *Engine) permit(s chain.Signed) error {
 	if _, ok := e.node.Network().Asset(s.Asset); !ok {
 		return fmt.Errorf("settle on %s: asset %s is not configured", e.store.network, s.Asset)
 	}
+	if e.opts.Recipients != nil {
+		if !e.opts.Recipients(s.To) {
+			return fmt.Errorf("settle on %s: nobody asks for settlements to %s here", e.store.network, s.To)
+		}
+		return nil
+	}
 	if !slices.Contains(e.opts.Treasuries, s.To) && !slices.Contains(e.opts.Treasuries, s.From) {
 		return fmt.Errorf("settle on %s: neither %s nor %s is a treasury of ours", e.store.network, s.From, s.To)
 	}

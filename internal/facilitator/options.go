@@ -12,10 +12,12 @@ import (
 	"market/internal/chain"
 )
 
-// Options say within which bounds an Engine works. Only Treasuries has no default.
+// Options say within which bounds an Engine works. Only Treasuries and Recipients have no default; one of the two is needed.
 type Options struct {
 	// Treasuries are our own addresses. Settle moves money to or from them only.
 	Treasuries []common.Address
+	// Recipients says to whom an engine that works for others may move money. Who asks for it is judged before; this is the last word.
+	Recipients func(to common.Address) bool
 	// GasLimit is what a settlement may use; it is simulated with the same. FiatToken takes about 100 000.
 	GasLimit uint64
 	// FeeCeiling is the most wei that is paid per gas.
@@ -72,8 +74,11 @@ func (o Options) check(gas chain.Key) error {
 	if gas.Address() == (common.Address{}) {
 		errs = append(errs, errors.New("no gas key"))
 	}
-	if len(o.Treasuries) == 0 {
+	if len(o.Treasuries) == 0 && o.Recipients == nil {
 		errs = append(errs, errors.New("no treasury to move money to or from"))
+	}
+	if len(o.Treasuries) > 0 && o.Recipients != nil {
+		errs = append(errs, errors.New("an engine that works for others has no treasury: its gas key would be the treasury's, too"))
 	}
 	if slices.Contains(o.Treasuries, gas.Address()) {
 		errs = append(errs, fmt.Errorf("the gas key %s is a treasury: a key that pays gas may hold nothing else", gas.Address()))

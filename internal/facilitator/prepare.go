@@ -28,17 +28,53 @@ func (e *Engine) prepare(ctx context.Context, s chain.Signed) (chain.Tip, error)
 			return err
 		})
 	})
-	err := insist(ctx, func() error {
-		return e.node.Simulate(ctx, e.gas.Address(), e.opts.GasLimit, s)
-	})
+	err := e.simulate(ctx, s)
 	together.Wait()
 	if err != nil {
-		return chain.Tip{}, fmt.Errorf("simulate settlement of %s: %w", s.Nonce, err)
+		return chain.Tip{}, err
 	}
 	if tipErr != nil {
 		return chain.Tip{}, fmt.Errorf("read gas account %s: %w", e.gas.Address(), tipErr)
 	}
 	return tip, nil
+}
+
+// Simulate says whether an authorization would move its money now. It shows nothing to the chain. A *chain.Revert is the asset's refusal;
+// anything else is trouble of ours.
+func (e *Engine) Simulate(ctx context.Context, s chain.Signed) error {
+	if err := e.permit(s); err != nil {
+		return err
+	}
+	return e.simulate(ctx, s)
+}
+
+func (e *Engine) simulate(ctx context.Context, s chain.Signed) error {
+	err := insist(ctx, func() error {
+		return e.node.Simulate(ctx, e.gas.Address(), e.opts.GasLimit, s)
+	})
+	if err != nil {
+		return fmt.Errorf("simulate settlement of %s: %w", s.Nonce, err)
+	}
+	return nil
+}
+
+// Shown says whether an authorization may have been shown to the chain already: by us, or by whoever else saw it. Its time may then be over
+// and its money moved all the same, which Settle finds out.
+func (e *Engine) Shown(ctx context.Context, s chain.Signed) (bool, error) {
+	earlier, err := e.store.earlier(ctx, s)
+	if err != nil || len(earlier) > 0 {
+		return len(earlier) > 0, err
+	}
+	return e.used(ctx, s)
+}
+
+// used says whether the asset has taken the nonce of an authorization, for this one or another.
+func (e *Engine) used(ctx context.Context, s chain.Signed) (used bool, err error) {
+	err = insist(ctx, func() (err error) {
+		used, err = e.node.AuthorizationUsed(ctx, s.Asset, s.From, s.Nonce)
+		return err
+	})
+	return used, err
 }
 
 // insist repeats a read while the node is in trouble.
@@ -91,8 +127,18 @@ func (e *Engine) refuse(ctx context.Context, a attempt, err error) chain.Settlem
 	if !errors.As(err, &revert) {
 		return a.stopped(whyTrouble, false, err)
 	}
-	if revert.Kind == chain.RevertNonceUsed {
+	switch revert.Kind {
+	case chain.RevertNonceUsed:
 		return e.resolveUsed(ctx, a, err)
+	case chain.RevertExpired:
+		// The asset looks at the time first. The authorization may have paid before that was over.
+		switch used, failed := e.used(ctx, a.Signed); {
+		case failed != nil:
+			return unknown(a.shown, whyPending, fmt.Errorf("read nonce %s of an expired authorization: %w", a.Nonce, failed))
+		case used:
+			return e.resolveUsed(ctx, a, err)
+		}
+	case chain.RevertNotYetValid, chain.RevertInsufficient, chain.RevertBlocked, chain.RevertPaused, chain.RevertBadSignature, chain.RevertUnclear:
 	}
 	return a.stopped(revert.Code(), e.payerFault(ctx, a.Signed, revert), err)
 }

@@ -48,20 +48,14 @@ func (e *Engine) resolveUsed(ctx context.Context, a attempt, cause error) chain.
 // resolveReverted settles an attempt whose own transaction was undone. The asset says why when it is asked now; the payer is blamed
 // only where that proves it.
 func (e *Engine) resolveReverted(ctx context.Context, a attempt) chain.Settlement {
-	var used bool
-	err := insist(ctx, func() (err error) {
-		used, err = e.node.AuthorizationUsed(ctx, a.Asset, a.From, a.Nonce)
-		return err
-	})
+	used, err := e.used(ctx, a.Signed)
 	if err != nil {
 		return unknown(a.shown, whyPending, fmt.Errorf("read nonce %s of an undone settlement: %w", a.Nonce, err))
 	}
 	if used {
 		return e.resolveUsed(ctx, a, errUndone)
 	}
-	err = insist(ctx, func() error {
-		return e.node.Simulate(ctx, e.gas.Address(), e.opts.GasLimit, a.Signed)
-	})
+	err = e.simulate(ctx, a.Signed)
 	cause := errUndone
 	if err != nil {
 		cause = fmt.Errorf("%w; simulated again: %w", errUndone, err)

@@ -128,16 +128,19 @@ func (o object) seconds(name string) (int64, error) {
 	return strconv.ParseInt(v.Text, 10, 64)
 }
 
-func readAccepted(o object) (Accepted, error) {
+func readAccepted(o object) (Accepted, error) { return readEntry(o, object.network, "amount") }
+
+// readEntry reads an entry of either version: the two name the network in different ways, and the amount by different members.
+func readEntry(o object, network func(o object, name string) (string, error), amount string) (Accepted, error) {
 	a := Accepted{Raw: json.RawMessage(o.Raw)}
 	var err error
 	if a.Scheme, err = o.text("scheme"); err != nil {
 		return Accepted{}, err
 	}
-	if a.Network, err = o.network("network"); err != nil {
+	if a.Network, err = network(o, "network"); err != nil {
 		return Accepted{}, err
 	}
-	if a.Amount, err = o.integer("amount"); err != nil {
+	if a.Amount, err = o.integer(amount); err != nil {
 		return Accepted{}, err
 	}
 	if a.Asset, err = o.address("asset"); err != nil {

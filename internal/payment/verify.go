@@ -97,7 +97,22 @@ func seconds(n money.Amount) (uint64, bool) {
 // the newest block that our node knows) with enough left to settle and not more than we keep a call open. The error is a refusal for
 // payment_invalid.
 func CheckTerms(s chain.Signed, o Offer, chainTime uint64) error {
+	if err := CheckTransfer(s, o); err != nil {
+		return err
+	}
+	if err := CheckLife(s, chainTime, lifeSecondsMin); err != nil {
+		return err
+	}
 	latest := chainTime + uint64(o.MaxTimeoutSeconds) + slackSeconds //nolint:gosec // NewOffer bounds the timeout
+	if s.ValidBefore > latest {
+		return invalid(CodeValidBefore, "authorization.validBefore must not be after %d: the chain's time, maxTimeoutSeconds and %d s.", latest, slackSeconds)
+	}
+	return nil
+}
+
+// CheckTransfer checks that an authorization moves what the offer asks for: its asset, to its recipient, to the unit. The error is a refusal
+// for payment_invalid.
+func CheckTransfer(s chain.Signed, o Offer) error {
 	switch {
 	case s.Asset != o.Asset.Address:
 		return invalid(CodeRequirements, "The authorization is of another asset than the offer.")
@@ -105,13 +120,18 @@ func CheckTerms(s chain.Signed, o Offer, chainTime uint64) error {
 		return invalid(CodeRecipient, "authorization.to must be %s.", o.PayTo)
 	case s.Value.Cmp(o.Amount) != 0:
 		return invalid(CodeValue, "authorization.value must be exactly %s.", o.Amount)
-	case s.ValidBefore < chainTime+lifeSecondsMin:
+	}
+	return nil
+}
+
+// CheckLife checks that an authorization is valid at chainTime and for so many seconds more. The error is a refusal for payment_invalid.
+func CheckLife(s chain.Signed, chainTime, secondsLeft uint64) error {
+	switch {
+	case s.ValidBefore < chainTime+secondsLeft:
 		return invalid(CodeValidBefore,
-			"authorization.validBefore must be at least %d s after the time of the chain, which is %d.", lifeSecondsMin, chainTime)
+			"authorization.validBefore must be at least %d s after the time of the chain, which is %d.", secondsLeft, chainTime)
 	case s.ValidAfter >= chainTime:
 		return invalid(CodeValidAfter, "The authorization is not valid yet: authorization.validAfter must be before the time of the chain, which is %d.", chainTime)
-	case s.ValidBefore > latest:
-		return invalid(CodeValidBefore, "authorization.validBefore must not be after %d: the chain's time, maxTimeoutSeconds and %d s.", latest, slackSeconds)
 	}
 	return nil
 }

@@ -1,0 +1,109 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/rs/zerolog"
+
+	"market/internal/chain"
+	"market/internal/config"
+	"market/internal/desk"
+	"market/internal/facilitator"
+	"market/internal/readiness"
+	"market/internal/server"
+)
+
+// Desk is the running facilitator of `market facilitator`: our engine for other people's payments, and nothing else of the marketplace.
+type Desk struct{ process }
+
+// StartDesk builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the desk.
+func StartDesk(ctx context.Context, c config.Desk, log zerolog.Logger) (*Desk, error) {
+	d := &Desk{}
+	if err := d.start(ctx, c, log, 0); err != nil {
+		own, done := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer done()
+		return nil, errors.Join(err, d.Stop(own))
+	}
+	return d, nil
+}
+
+// start gives each settlement so long before it answers that it is pending; 0: as long as clients wait.
+func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger, settleTime time.Duration) error {
+	background := d.begin(ctx, log)
+	gas, err := openKey("MARKET_GAS", c.Gas)
+	if err != nil {
+		return err
+	}
+	if _, err := d.openDatabase(ctx, c.Database, c.Dev); err != nil {
+		return err
+	}
+	if err := d.listen(ctx, c.Listen, c.OpsListen); err != nil {
+		return err
+	}
+	keys := deskKeys(c.Keys)
+	open, err := d.openRails(ctx, background, c.Networks, gas, desk.Recipients(keys))
+	if err != nil {
+		return err
+	}
+	door := desk.New(desk.Config{DB: d.db, Rails: open.desk(), Keys: keys, Signer: gas.Address().Hex(), SettleTime: settleTime, Log: log})
+	ready := readiness.New(open.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
+	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now}).Ops())
+	return nil
+}
+
+// openRails connects to every network and starts an engine on it that works for others.
+func (d *Desk) openRails(ctx, background context.Context, networks []config.Network, gas chain.Key, recipients func(common.Address) bool) (rails, error) {
+	var open rails
+	for _, n := range networks {
+		r := rail{network: networkOf(n), gas: gas.Address()}
+		var err error
+		if r.node, err = chain.Dial(ctx, r.network); err != nil {
+			return nil, fmt.Errorf("network %s: %w", n.ID, err)
+		}
+		d.closers = append(d.closers, func(context.Context) error { r.node.Close(); return nil })
+		if err := checkAssets(ctx, r); err != nil {
+			return nil, fmt.Errorf("network %s: %w", n.ID, err)
+		}
+		r.engine, err = facilitator.NewEngine(r.node, d.db, gas, facilitator.Options{
+			Recipients: recipients,
+			Report:     func(err error) { d.log.Warn().Err(err).Str("network", n.ID).Msg("settling engine") },
+		})
+		if err != nil {
+			return nil, err
+		}
+		d.running.Go(func() { r.engine.Run(background) })
+		open = append(open, r)
+	}
+	return open, nil
+}
+
+// desk returns what the door needs of each rail.
+func (rs rails) desk() []desk.Rail {
+	var out []desk.Rail
+	for _, r := range rs {
+		out = append(out, desk.Rail{Network: r.network, Node: r.node, Engine: r.engine})
+	}
+	return out
+}
+
+func deskKeys(keys []config.APIKey) []desk.Key {
+	var out []desk.Key
+	for _, k := range keys {
+		key := desk.Key{Name: k.Name, SHA256: k.SHA256, Anybody: k.Anybody, PerMinute: k.PerMinute}
+		for _, r := range k.Recipients {
+			key.Recipients = append(key.Recipients, common.HexToAddress(r))
+		}
+		out = append(out, key)
+	}
+	return out
+}
+
+// Stop drains: no new requests, settlements under way get their answers, then everything is closed. It may be called again and returns the
+// same.
+func (d *Desk) Stop(ctx context.Context) error {
+	return d.end(ctx, func(context.Context) error { return nil }) // the doors have waited for what is under way
+}

@@ -1,0 +1,87 @@
+package desk
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/labstack/echo/v4"
+
+	"market/internal/chain"
+	"market/internal/payment"
+	"market/internal/refusal"
+)
+
+// settle moves the money of a payment, once. It goes on when the client leaves: the client cannot take back what it has asked for, and will
+// ask again.
+func (d *Desk) settle(c echo.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), d.settleTime)
+	defer cancel()
+	rq, err := d.admit(ctx, c)
+	if err != nil {
+		return writeSettlement(c, rq, common.Hash{}, err)
+	}
+	transaction, err := d.move(ctx, rq)
+	return writeSettlement(c, rq, transaction, err)
+}
+
+func (d *Desk) move(ctx context.Context, rq request) (common.Hash, error) {
+	rail, signed, err := d.identify(rq)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	if err := d.inTime(ctx, rail, signed); err != nil {
+		return common.Hash{}, err
+	}
+	s := rail.Engine.Settle(ctx, signed)
+	return s.Transaction, verdictOf(s)
+}
+
+// inTime checks the time of an authorization. One that may have been shown to the chain has had its time: what became of it is asked of the
+// engine, however late.
+func (d *Desk) inTime(ctx context.Context, r Rail, s chain.Signed) error {
+	late := checkLife(ctx, r, s)
+	if _, decided := errors.AsType[*refusal.Error](late); !decided {
+		return late
+	}
+	shown, err := r.Engine.Shown(ctx, s)
+	if err != nil {
+		return err
+	}
+	if shown {
+		return nil
+	}
+	return late
+}
+
+// pendingText is told with settlement_pending. Any other answer would have the seller ask for a second payment.
+const pendingText = "The payment may have been made and is not proved yet. Send the same request again; do not ask the payer for another payment."
+
+// verdictOf is what a settlement is told as; nil is a yes. A refusal of the asset is decided. What the engine calls trouble is ours, and nothing
+// was sent.
+func verdictOf(s chain.Settlement) error {
+	code := payment.Code(s.Why)
+	switch s.Status {
+	case chain.StatusSettled:
+		return nil
+	case chain.StatusReleased:
+		if code == payment.CodeSettle {
+			return trouble(payment.CodeSettle, s.Err)
+		}
+		return decided(code, "The token refuses this transfer. Nothing was sent.", s.Err)
+	case chain.StatusRejected:
+		return decided(code, "The transaction was mined and moved nothing.", s.Err)
+	case chain.StatusUnknown:
+		if code == codeTransfer {
+			return decided(code, "The transaction succeeded, and the token's transfer is not in it.", s.Err)
+		}
+		if s.Transaction == (common.Hash{}) {
+			// Something of ours could not even tell whether there is a transaction.
+			no := trouble(payment.CodePending, s.Err)
+			no.message = pendingText
+			return no
+		}
+		return decided(payment.CodePending, pendingText, s.Err)
+	}
+	return trouble(payment.CodeSettle, s.Err)
+}
