@@ -54,6 +54,7 @@ type seen struct {
 	Call       string
 	RetryAfter string
 	Receipt    *receipt
+	Reason     string // of a 402
 }
 
 // String leaves the payments themselves out: they are long.
@@ -62,8 +63,8 @@ func (s seen) String() string {
 	for _, headers := range s.Sent {
 		sent = append(sent, "["+strings.Join(slices.Collect(maps.Keys(headers)), " ")+"]")
 	}
-	return fmt.Sprintf("after requests with %s: error %q, status %d, outcome %q, call %q, Retry-After %q, receipt %+v, body %s",
-		strings.Join(sent, ", "), s.Error, s.Status, s.Outcome, s.Call, s.RetryAfter, s.Receipt, s.Body)
+	return fmt.Sprintf("after requests with %s: error %q, status %d, outcome %q, call %q, Retry-After %q, receipt %+v, reason %q, body %s",
+		strings.Join(sent, ", "), s.Error, s.Status, s.Outcome, s.Call, s.RetryAfter, s.Receipt, s.Reason, s.Body)
 }
 
 // A receipt is what the client's own decoder makes of the settlement header.
@@ -153,7 +154,6 @@ func newCaller(t *testing.T, peer string) bench {
 }
 
 func (c client) isServed(t *testing.T, w *apptest.World) {
-	t.Helper()
 	s, p := w.List(t, "serves", apptest.Works, nil), fund(t, w, funds)
 	got := c.call(t, p, s.URL)
 	if got.Status != http.StatusOK || got.Outcome != "served" || got.Body != `{"done":true}` || s.Asked() != 1 {
@@ -164,7 +164,6 @@ func (c client) isServed(t *testing.T, w *apptest.World) {
 }
 
 func (c client) isRefused(t *testing.T, w *apptest.World) {
-	t.Helper()
 	s, p := w.List(t, "picky", apptest.Works, nil), fund(t, w, funds)
 	got := c.send(t, p, s.URL, `{"n":"one"}`, nil)
 	if got.Status != http.StatusUnprocessableEntity || got.Outcome != "refused" || !strings.Contains(got.Body, `"code":"input_invalid"`) || got.Receipt != nil {
@@ -178,7 +177,6 @@ func (c client) isRefused(t *testing.T, w *apptest.World) {
 }
 
 func (c client) isRefunded(t *testing.T, w *apptest.World) {
-	t.Helper()
 	s, p := w.List(t, "fails", apptest.Fails, nil), fund(t, w, funds)
 	got := c.call(t, p, s.URL)
 	if got.Status != http.StatusBadGateway || got.Outcome != "failed" || s.Asked() != 1 {
@@ -198,7 +196,6 @@ func (c client) isRefunded(t *testing.T, w *apptest.World) {
 }
 
 func (c client) meetsACooldown(t *testing.T, w *apptest.World) {
-	t.Helper()
 	s, first, second := w.List(t, "rests", apptest.Fails, nil), fund(t, w, funds), fund(t, w, funds)
 	if got := c.call(t, first, s.URL); got.Outcome != "failed" {
 		t.Fatalf("the first call got %s, want it to fail", got)
@@ -220,7 +217,6 @@ func (c client) meetsACooldown(t *testing.T, w *apptest.World) {
 }
 
 func (c client) repeats(t *testing.T, w *apptest.World) {
-	t.Helper()
 	s, p := w.List(t, "repeats", apptest.Works, nil), fund(t, w, funds)
 	first := c.call(t, p, s.URL)
 	if first.Outcome != "served" {
@@ -241,7 +237,6 @@ func (c client) repeats(t *testing.T, w *apptest.World) {
 }
 
 func (c client) meetsAHighPrice(t *testing.T, w *apptest.World) {
-	t.Helper()
 	s, p := w.List(t, "dear", apptest.Works, map[string]any{"price_usd": "1.5"}), fund(t, w, funds)
 	got := c.call(t, p, s.URL)
 	if !c.capped {

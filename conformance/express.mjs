@@ -1,7 +1,7 @@
 // Sells with @x402/express, the official middleware of x402 v2, and has payments verified and settled by a facilitator over HTTP.
 //
 //   {"step": "listen", "facilitator", "token", "payTo", "price"} -> {"url"}
-//   {"step": "asked"}                                            -> {"work", "broken"}, how often the handlers ran
+//   {"step": "asked", "path"}                                    -> {"times"}, how often the handler ran for it
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
 import { paymentMiddleware, x402ResourceServer } from "@x402/express";
@@ -26,5 +26,5 @@ await answerJobs({
     asked = shop(app);
     return { url: await listen(app) };
   },
-  asked: () => asked,
+  asked: ({ path }) => ({ times: asked[path] ?? 0 }),
 });

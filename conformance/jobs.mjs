@@ -15,7 +15,8 @@ globalThis.fetch = async (input, init) => {
   return reach(input, init);
 };
 
-export async function answerJobs(steps) {
+export async function answerJobs(own) {
+  const steps = { send, ...own };
   for await (const line of createInterface({ input: process.stdin })) {
     const { id, step, ...job } = JSON.parse(line);
     void Promise.resolve()
@@ -55,7 +56,7 @@ export function watched(sent) {
 
 // view is what a client sees of an answer. decode is the client's own reading of the receipt.
 export function view({ status, headers, body }, receiptName, decode) {
-  const receipt = headers.get(receiptName);
+  const receipt = receiptName && headers.get(receiptName);
   return {
     status,
     body,
@@ -63,5 +64,18 @@ export function view({ status, headers, body }, receiptName, decode) {
     call: headers.get("Market-Call") ?? "",
     retryAfter: headers.get("Retry-After") ?? "",
     receipt: receipt ? decode(receipt) : null,
+    reason: status === 402 ? reasonOf(headers, body) : "",
   };
+}
+
+// send is one request without a client around it, which every script can make. Its receipt is not looked for: only clients read one.
+async function send({ url, ...request }) {
+  const response = await fetch(url, request);
+  return view({ status: response.status, headers: response.headers, body: await response.text() });
+}
+
+// reasonOf is why a payment is asked for: v2 says it in a header, v1 in the body.
+function reasonOf(headers, body) {
+  const required = headers.get("PAYMENT-REQUIRED");
+  return JSON.parse(required ? Buffer.from(required, "base64").toString() : body).error;
 }

@@ -28,6 +28,7 @@ type bench map[string]func(t *testing.T)
 // roles set up a peer.
 var roles = map[string]func(t *testing.T, peer string) bench{
 	"caller": newCaller,
+	"seller": newSeller,
 	"token":  newToken,
 }
 
@@ -117,6 +118,16 @@ func (r *results) ended(k kase, passed bool) {
 	r.of[k] = passed
 }
 
+func (r *results) cell(k kase) string {
+	switch passed, ran := r.of[k]; {
+	case passed:
+		return "pass"
+	case ran:
+		return "FAIL"
+	}
+	return "not run"
+}
+
 // print prints the table, and what was expected of each case that has not passed. It returns how many have.
 func (r *results) print(cases []kase, rows []string) (passed int) {
 	r.mu.Lock()
@@ -130,12 +141,10 @@ func (r *results) print(cases []kase, rows []string) (passed int) {
 		if !slices.Contains(columns, k.Scenario) {
 			columns = append(columns, k.Scenario)
 		}
-		cell := "FAIL"
+		cells[[2]string{k.row(), k.Scenario}] = r.cell(k)
 		if r.of[k] {
-			cell = "pass"
 			passed++
 		}
-		cells[[2]string{k.row(), k.Scenario}] = cell
 	}
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\t"+strings.Join(columns, "\t"))
@@ -152,9 +161,12 @@ func (r *results) print(cases []kase, rows []string) (passed int) {
 	}
 	_ = w.Flush()
 	for _, k := range cases {
-		if !r.of[k] {
+		if ok, ran := r.of[k]; ran && !ok {
 			fmt.Fprintf(&text, "FAIL %s, %s: want %s\n", k.row(), k.Scenario, k.Expect)
 		}
+	}
+	if unrun := len(cases) - len(r.of); unrun > 0 {
+		fmt.Fprintf(&text, "%d did not run, which counts as failed\n", unrun)
 	}
 	fmt.Fprintf(&text, "%d passed, %d failed\n", passed, len(cases)-passed)
 	fmt.Print(text.String())

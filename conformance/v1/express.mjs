@@ -22,5 +22,5 @@ await answerJobs({
     asked = shop(app);
     return { url: await listen(app) };
   },
-  asked: () => asked,
+  asked: ({ path }) => ({ times: asked[path] ?? 0 }),
 });
