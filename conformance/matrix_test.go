@@ -30,6 +30,9 @@ var roles = map[string]func(t *testing.T, peer string) bench{
 	"caller": newCaller,
 	"seller": newSeller,
 	"token":  newToken,
+
+	"facilitator":           newFacilitator(2),
+	"facilitator, v1 kinds": newFacilitator(1),
 }
 
 // Every case of cases.json has to pass. What is not installed, what does not run and what cases.json does not name fail too.
