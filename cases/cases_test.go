@@ -21,11 +21,11 @@ var groups = []struct {
 	letter, name string
 	finished     bool
 }{
-	{"H", "header decoding", false},
-	{"M", "requirement matching", false},
+	{"H", "header decoding", true},
+	{"M", "requirement matching", true},
 	{"S", "signature", false},
 	{"T", "time", true},
-	{"V", "value", false},
+	{"V", "value", true},
 	{"R", "replay and race", true},
 	{"X", "settlement", true},
 	{"P", "proxying", false},

@@ -16,6 +16,8 @@ func TestPayment_WhatIsMalformedIsToldSoWithTheTerms(t *testing.T) {
 	w := apptest.Start(t)
 	s := w.List(t, "malformed", apptest.Works, nil)
 	good := w.Sign(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, apptest.Ask(s.URL)))
+	elder := w.SignV1(t, w.Payer(t, apptest.PriceUnits), w.Send(t, apptest.Ask(s.URL), ""), nil)
+	bumped := apptest.Rewritten(t, elder, func(p map[string]any) { p["x402Version"] = 2 })
 	set := func(path string, value any) string {
 		return apptest.Rewritten(t, good, func(payload map[string]any) {
 			at := payload
@@ -92,11 +94,20 @@ func TestPayment_WhatIsMalformedIsToldSoWithTheTerms(t *testing.T) {
 		}
 	}
 	for name, headers := range map[string][]string{
-		"X-PAYMENT alone":                 {"X-PAYMENT: " + good},
-		"X-PAYMENT alone, in small print": {"x-payment: " + good},
-		"both, with one payment":          {"X-PAYMENT: " + good, "PAYMENT-SIGNATURE: " + good},
-		"both, with two":                  {"X-PAYMENT: " + apptest.Encode(t, map[string]any{"x402Version": 1}), "PAYMENT-SIGNATURE: " + good},
-		"PAYMENT-SIGNATURE twice":         {"PAYMENT-SIGNATURE: " + good, "Payment-Signature: " + good},
+		"a payment of v2 in X-PAYMENT":         {"X-PAYMENT: " + good},
+		"the same in small print":              {"x-payment: " + good},
+		"a payment of v1 in PAYMENT-SIGNATURE": {"PAYMENT-SIGNATURE: " + elder},
+		"a payment of v1 under both names":     {"X-PAYMENT: " + elder, "PAYMENT-SIGNATURE: " + elder},
+		"two payments":                         {"X-PAYMENT: " + elder, "PAYMENT-SIGNATURE: " + good},
+		"one payment, and one that is none":    {"X-PAYMENT: " + apptest.Encode(t, map[string]any{"x402Version": 1}), "PAYMENT-SIGNATURE: " + good},
+		"PAYMENT-SIGNATURE twice":              {"PAYMENT-SIGNATURE: " + good, "Payment-Signature: " + good},
+		"X-PAYMENT twice":                      {"X-PAYMENT: " + elder, "X-Payment: " + elder},
+		"X-PAYMENT twice in one line":          {"X-PAYMENT: " + elder + ", " + elder},
+		"an empty X-PAYMENT":                   {"X-PAYMENT:"},
+		"v2's shape as version 1":              {"X-PAYMENT: " + set("x402Version", 1)},
+		"v1's shape as version 2":              {"X-PAYMENT: " + bumped},
+		"v1 with a network of v2":              {"X-PAYMENT: " + apptest.Rewritten(t, elder, func(p map[string]any) { p["network"] = "eip155:84532" })},
+		"v1 with a network in capitals":        {"X-PAYMENT: " + apptest.Rewritten(t, elder, func(p map[string]any) { p["network"] = "Base-Sepolia" })},
 	} {
 		a := w.SendBytes(t, http.MethodPost, "/s/malformed/work", `{"n":1}`, headers...)
 		expect(t, name, a, http.StatusBadRequest, "payment_malformed")
@@ -191,7 +202,7 @@ func TestPayment_OnlyOurTermsPayForACall(t *testing.T) {
 		a := w.Send(t, apptest.Ask(s.URL), tt.header)
 		expect(t, name, a, http.StatusPaymentRequired, tt.code)
 		challenge := apptest.Decode(t, a.Header.Get(payment.HeaderRequired))
-		if challenge["error"] != tt.word || a.JSON["error"] != tt.word {
+		if challenge["error"] != tt.word || a.JSON["error"] != string(payment.Code(tt.word).In(payment.V1)) {
 			t.Errorf("%s: x402's word is %v in the header and %v in the body, want %s", name, challenge["error"], a.JSON["error"], tt.word)
 		}
 		if first(challenge["accepts"])["amount"] != "2000" {

@@ -222,6 +222,7 @@ func TestParseDraft_RefusesWhatIsNotOneJSONObject(t *testing.T) {
 func TestParsePrice_AcceptsOnlyWhatEveryAssetExpressesExactly(t *testing.T) {
 	t.Parallel()
 	wide := AssetRule{Decimals: 18, FloorUSD: decimal.RequireFromString("0.002")}
+	// B45: what is not a whole number of base units is no price, whichever way it is written.
 	tests := map[string]struct {
 		price string
 		also  []AssetRule

@@ -83,6 +83,7 @@ func TestAmount_USD_IsTheWayBack(t *testing.T) {
 	})
 }
 
+// B52: the fee is a share of the price and has no minimum, so it is never more than the price.
 func FuzzAmount_Split_AddsUpAndRoundsTheFeeDown(f *testing.F) {
 	f.Add(uint64(10_000), uint16(500))
 	f.Add(uint64(1), uint16(9_999))

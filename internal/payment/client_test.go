@@ -163,18 +163,11 @@ func TestSettleResponse_Bytes(t *testing.T) {
 			}
 		})
 	}
-	for name, h := range map[string]string{"empty": "", "raw JSON": `{"success":true}`, "wrong type": header(`{"success":"yes"}`)} {
+	for name, h := range map[string]string{"empty": "", "raw JSON": `{"success":true}`, "wrong type": header(`{"success":"yes"}`),
+		"no success": header(`{"transaction":"0x"}`), "success in another case": header(`{"Success":true}`), "a payer that is a number": header(`{"success":true,"payer":1}`),
+		"success twice": header(`{"success":false,"success":true}`)} {
 		if r, err := DecodeResponse(h); err == nil {
 			t.Errorf("%s: %+v, want an error", name, r)
-		}
-	}
-}
-
-func TestCodeOf_EveryReasonHasACodeThatFitsAHeader(t *testing.T) {
-	t.Parallel()
-	for _, r := range call.Reasons() {
-		if code := CodeOf(r); code != code.or(CodeUnexpected) {
-			t.Errorf("%s: %q does not fit", r, code)
 		}
 	}
 }

@@ -88,6 +88,13 @@ var inV1 = map[Code]Code{
 	CodeDomainMissing:   CodeRequirements,
 	CodeDomainName:      CodeRequirements,
 	CodeDomainVersion:   CodeRequirements,
+
+	// What a chain or a facilitator said.
+	"invalid_exact_evm_nonce_already_used":            CodeRejected,
+	"invalid_exact_evm_transaction_simulation_failed": CodeRejected,
+	"invalid_exact_evm_transaction_failed":            CodeRejected,
+	"invalid_exact_evm_transfer_event_mismatch":       CodeRejected,
+	"invalid_exact_evm_insufficient_balance":          CodeFunds,
 }
 
 // In is how a version of x402 spells a code.

@@ -1,7 +1,6 @@
 package payment
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"market/internal/wire"
@@ -34,15 +33,27 @@ func EncodeResponse(r SettleResponse) string {
 	return wire.EncodeBase64(encodeJSON(r))
 }
 
-// DecodeResponse reads PAYMENT-RESPONSE for a client. Members it does not know are ignored.
+// DecodeResponse reads PAYMENT-RESPONSE for a client. Members that it does not know are ignored, and one that is not there is empty; names are
+// compared letter by letter, as everywhere.
 func DecodeResponse(header string) (SettleResponse, error) {
 	root, err := wire.DecodeObject(header, headerBytesReadMax)
 	if err != nil {
 		return SettleResponse{}, fmt.Errorf("decode %s: %w", HeaderResponse, err)
 	}
-	var r SettleResponse
-	if err := json.Unmarshal(root.Raw, &r); err != nil {
-		return SettleResponse{}, fmt.Errorf("decode %s: %w", HeaderResponse, err)
+	success := root.Members["success"]
+	if success.Kind != wire.Bool {
+		return SettleResponse{}, fmt.Errorf("decode %s: success is not true or false", HeaderResponse)
 	}
+	r := SettleResponse{Version: V2, Success: success.Text == "true"}
+	var reason string
+	for name, to := range map[string]*string{"errorReason": &reason, "transaction": &r.Transaction, "network": &r.Network, "payer": &r.Payer} {
+		if !root.Given(name) {
+			continue
+		}
+		if *to, err = (object{"", root}).text(name); err != nil {
+			return SettleResponse{}, fmt.Errorf("decode %s: %s is not a string", HeaderResponse, name)
+		}
+	}
+	r.ErrorReason = Code(reason)
 	return r, nil
 }

@@ -47,7 +47,7 @@ func (d document) describedAs(t *testing.T, what, path, method string, answer *h
 		t.Errorf("%s: %v", what, err)
 	}
 	headers, _ := response["headers"].(map[string]any)
-	for _, name := range []string{headerCall, headerOutcome, payment.HeaderRequired, payment.HeaderResponse, "Retry-After", "Allow", "Location"} {
+	for _, name := range []string{headerCall, headerOutcome, payment.HeaderRequired, payment.HeaderResponse, payment.HeaderV1Response, "Retry-After", "Allow", "Location"} {
 		if answer.Header().Get(name) != "" && headers[name] == nil {
 			t.Errorf("%s: %d has the header %s, which the document does not name", what, answer.Code, name)
 		}
@@ -101,11 +101,19 @@ func TestOpenAPI_EveryAnswerToACallIsDescribed(t *testing.T) {
 		if status != http.StatusBadRequest && status != http.StatusPaymentRequired { // waiting helps neither
 			a.RetryAfter = time.Second
 		}
-		answer := httptest.NewRecorder()
-		if err := newTestServer().writeAnswer(echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", nil), answer), a); err != nil {
-			t.Fatal(err)
+		for _, version := range []payment.Version{payment.V1, payment.V2} {
+			receipt.Version, receipt.Network = version, version.NetworkName(testNetwork)
+			answer := httptest.NewRecorder()
+			if err := newTestServer().writeAnswer(echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", nil), answer), a); err != nil {
+				t.Fatal(err)
+			}
+			d.describedAs(t, string(reason), "/s/{service}/{path}", http.MethodPost, answer)
+			for _, name := range []string{payment.HeaderResponse, payment.HeaderV1Response} {
+				if got, want := answer.Header().Get(name) != "", a.Receipt != nil && name == receipt.Header(); got != want {
+					t.Errorf("%s in version %d: %s is there: %v, want %v", reason, version, name, got, want)
+				}
+			}
 		}
-		d.describedAs(t, string(reason), "/s/{service}/{path}", http.MethodPost, answer)
 	}
 }
 
@@ -124,7 +132,9 @@ func TestOpenAPI_X402HeadersAreWhatItSays(t *testing.T) {
 	for schema, header := range map[string]string{
 		"PaymentRequired":  required,
 		"PaymentSignature": signature,
-		"PaymentResponse":  payment.EncodeResponse(payment.SettleResponse{ErrorReason: payment.CodePending, Network: testNetwork.ID}),
+		"XPayment": base64.StdEncoding.EncodeToString([]byte(`{"x402Version":1,"scheme":"exact","network":"base-sepolia","payload":` +
+			payloadOf(t, signature) + `}`)),
+		"PaymentResponse": payment.EncodeResponse(payment.SettleResponse{ErrorReason: payment.CodePending, Network: testNetwork.ID}),
 	} {
 		text, err := base64.StdEncoding.DecodeString(header)
 		if err != nil {
@@ -134,6 +144,20 @@ func TestOpenAPI_X402HeadersAreWhatItSays(t *testing.T) {
 			t.Errorf("%s: %v", schema, err)
 		}
 	}
+}
+
+// payloadOf cuts the signed part out of a payment header.
+func payloadOf(t *testing.T, header string) string {
+	t.Helper()
+	text, err := base64.StdEncoding.DecodeString(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct{ Payload json.RawMessage }
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	return string(p.Payload)
 }
 
 func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {

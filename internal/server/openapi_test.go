@@ -209,6 +209,9 @@ func membersOf(t reflect.Type) (all, always []string) {
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		all = append(all, name)
 		if options != "omitempty" {
 			always = append(always, name)
