@@ -150,6 +150,7 @@ func newCaller(t *testing.T, peer string) bench {
 		"cooldown":      func(t *testing.T) { c.meetsACooldown(t, w) },
 		"replay":        func(t *testing.T) { c.repeats(t, w) },
 		"above cap":     func(t *testing.T) { c.meetsAHighPrice(t, w) },
+		"empty wallet":  func(t *testing.T) { c.hasNoMoney(t, w) },
 	}
 }
 
@@ -253,6 +254,19 @@ func (c client) meetsAHighPrice(t *testing.T, w *apptest.World) {
 		t.Errorf("the client sent %v, want the question for the price alone", got.Sent)
 	}
 	unpaid(t, w, p)
+	if s.Asked() != 0 {
+		t.Errorf("the service was asked %d times", s.Asked())
+	}
+}
+
+// A client that went on signing after each 402 would never end.
+func (c client) hasNoMoney(t *testing.T, w *apptest.World) {
+	s, p := w.List(t, "unfunded", apptest.Works, nil), fund(t, w, 0)
+	got := c.call(t, p, s.URL)
+	if got.Status != http.StatusPaymentRequired || got.Outcome != "refused" || got.Reason != "insufficient_funds" {
+		t.Errorf("got %s, want 402 with insufficient_funds", got)
+	}
+	c.paidOnce(t, got)
 	if s.Asked() != 0 {
 		t.Errorf("the service was asked %d times", s.Asked())
 	}
