@@ -43,8 +43,8 @@ func FromHeaders(h http.Header) (Payload, error) {
 		return decodeV1(v1[0])
 	}
 	p, err := Decode(v2[0])
-	if err != nil || v1[0] == v2[0] {
-		return p, err
+	if err != nil {
+		return Payload{}, err
 	}
 	root, err := decodeHeader(HeaderV1Payment, v1[0])
 	if err != nil {

@@ -178,6 +178,13 @@ func TestIdentify_V1FindsTheAssetBySignature(t *testing.T) {
 			t.Errorf("%s: CheckTerms: %v", name, err)
 		}
 	}
+	cheaper, err := NewOffer(baseSepolia, other, money.FromUnits(9), common.HexToAddress(goldenTreasury), 120, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := decodedV1(t, v1(t, "0xbf", "0xbe")).Normalize(baseSepolia)
+	_, err = Identify(forged, cheaper, offer(t, 12345, 1))
+	wantRefusal(t, err, call.PaymentInvalid, CodeSignature, `name "USDC"`) // the asset whose price it would pay
 	_, err = Identify(p, otherOffer)
 	wantRefusal(t, err, call.PaymentInvalid, CodeSignature, `name "Other"`)
 	_, err = Identify(decodedV1(t, header(goldenV1)), offer(t, 12345, 1))

@@ -47,16 +47,25 @@ func Identify(p Payload, offers ...Offer) (chain.Signed, error) {
 	return chain.Signed{}, refused
 }
 
-// candidates returns an offer for each asset that the payment may be in: they differ in their domains.
+// candidates returns an offer for each asset that the payment may be in: they differ in their domains. An offer that it pays to the unit comes
+// before others, since whoever pays in version 1 read that offer.
 func (p Payload) candidates(offers []Offer) []Offer {
 	unnamed := p.Version == V1 && p.Asset == (common.Address{})
-	var found []Offer
+	var paid, others []Offer
 	for _, o := range offers {
-		if p.Network != o.Network || !unnamed && p.Asset != o.Asset.Address ||
-			slices.ContainsFunc(found, func(f Offer) bool { return f.Asset.Address == o.Asset.Address }) {
-			continue
+		switch {
+		case p.Network != o.Network || !unnamed && p.Asset != o.Asset.Address:
+		case unnamed && compareSigned(p, o) == same:
+			paid = append(paid, o)
+		default:
+			others = append(others, o)
 		}
-		found = append(found, o)
+	}
+	var found []Offer
+	for _, o := range slices.Concat(paid, others) {
+		if !slices.ContainsFunc(found, func(f Offer) bool { return f.Asset.Address == o.Asset.Address }) {
+			found = append(found, o)
+		}
 	}
 	return found
 }
