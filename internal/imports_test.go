@@ -150,6 +150,7 @@ func TestImports_OnlyDeliveryWritesStrikesAndCooldowns(t *testing.T) {
 				"answers":           {"answer", "delivery"},
 				"siwx_nonces":       {"siwx"},
 				"facilitator_rates": {"desk"},
+				"facilitator_sales": {"desk"},
 			}[table]; owner != nil && !slices.Contains(owner, pkg) {
 				t.Errorf("internal/%s writes %s, which belongs to %v", pkg, table, owner)
 			}

@@ -5,3 +5,17 @@ CREATE TABLE facilitator_rates (
 	window_start timestamptz NOT NULL,
 	requests     integer NOT NULL CONSTRAINT facilitator_rates_requests_range CHECK (requests >= 1)
 );
+
+-- How often the facilitator has said yes to each payment. Sellers' servers verify once for each sale, so a payment that was verified twice was
+-- shown to two sales, and settles for one of them.
+CREATE TABLE facilitator_sales (
+	network    text NOT NULL,
+	asset      bytea NOT NULL CONSTRAINT facilitator_sales_asset_bytes CHECK (length(asset) = 20),
+	payer      bytea NOT NULL CONSTRAINT facilitator_sales_payer_bytes CHECK (length(payer) = 20),
+	nonce      bytea NOT NULL CONSTRAINT facilitator_sales_nonce_bytes CHECK (length(nonce) = 32),
+	verified   integer NOT NULL CONSTRAINT facilitator_sales_verified_range CHECK (verified >= 0),
+	settled    integer NOT NULL CONSTRAINT facilitator_sales_settled_range CHECK (settled >= 0),
+	touched_at timestamptz NOT NULL DEFAULT market_now(),
+	PRIMARY KEY (network, asset, payer, nonce)
+);
+CREATE INDEX facilitator_sales_by_age ON facilitator_sales (touched_at);

@@ -50,6 +50,7 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger, set
 		return err
 	}
 	door := desk.New(desk.Config{DB: d.db, Rails: open.desk(), Keys: keys, Signer: gas.Address().Hex(), SettleTime: settleTime, Log: log})
+	d.running.Go(func() { door.Tidy(background) })
 	ready := readiness.New(open.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
 	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now}).Ops())
 	return nil

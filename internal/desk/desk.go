@@ -43,6 +43,7 @@ type Config struct {
 type Desk struct {
 	db         *pgxpool.Pool
 	rates      Rates
+	sales      Sales
 	rails      []Rail
 	keys       []Key
 	settleTime time.Duration
@@ -109,7 +110,10 @@ func (d *Desk) check(ctx context.Context, rq request) error {
 	if err := checkLife(ctx, rail, signed); err != nil {
 		return err
 	}
-	return simulate(ctx, rail, signed)
+	if err := simulate(ctx, rail, signed); err != nil {
+		return err
+	}
+	return d.sales.Verified(ctx, d.db, rail.Network.ID, signed)
 }
 
 // admit lets a request in: a key, within its rate, a body that can be read, a recipient that the key may settle to. In this order, so that a

@@ -34,7 +34,22 @@ func (d *Desk) move(ctx context.Context, rq request) (common.Hash, error) {
 		return common.Hash{}, err
 	}
 	s := rail.Engine.Settle(ctx, signed)
-	return s.Transaction, verdictOf(s)
+	if err := verdictOf(s); err != nil {
+		return s.Transaction, err
+	}
+	return s.Transaction, d.tell(ctx, rail, signed)
+}
+
+// tell says whether this request may be told that its payment is settled; nil is a yes.
+func (d *Desk) tell(ctx context.Context, r Rail, s chain.Signed) error {
+	may, err := d.sales.Settled(ctx, d.db, r.Network.ID, s)
+	switch {
+	case err != nil:
+		return decided(payment.CodePending, pendingText, err) // the money has moved, so there is nothing else to say
+	case !may:
+		return decided(payment.CodeDuplicate, "This payment was verified for several sales, and another one of them has been told that it is settled.", nil)
+	}
+	return nil
 }
 
 // inTime checks the time of an authorization. One that may have been shown to the chain has had its time: what became of it is asked of the

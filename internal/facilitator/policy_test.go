@@ -122,6 +122,8 @@ func TestNewEngine_RefusesAWrongSetUp(t *testing.T) {
 		"as it should be":             {gas, good(), true},
 		"no gas key":                  {chain.Key{}, good(), false},
 		"no treasury":                 {gas, Options{}, false},
+		"for others":                  {gas, Options{Recipients: func(common.Address) bool { return true }}, true},
+		"for others, with a treasury": {gas, change(func(o *Options) { o.Recipients = func(common.Address) bool { return true } }), false},
 		"one key for both":            {treasury, good(), false},
 		"the highest gas limit":       {gas, change(func(o *Options) { o.GasLimit = gasLimitMax }), true},
 		"a higher gas limit":          {gas, change(func(o *Options) { o.GasLimit = gasLimitMax + 1 }), false},

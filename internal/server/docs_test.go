@@ -30,6 +30,7 @@ var update = flag.Bool("update", false, "write the tables of docs/ instead of co
 const (
 	outcomesFile   = "../../docs/outcomes.md"
 	operationsFile = "../../docs/operations.md"
+	deskFile       = "../../docs/facilitator.md"
 )
 
 func readDoc(t *testing.T, file string) string {
@@ -46,7 +47,8 @@ func TestDocs_TablesAreThoseOfTheCode(t *testing.T) {
 	for _, tt := range []struct{ file, name, table string }{
 		{outcomesFile, "outcomes", outcomesTable()},
 		{outcomesFile, "answers", answersTable()},
-		{operationsFile, "environment", environmentTable()},
+		{operationsFile, "environment", environmentTable(config.Describe())},
+		{deskFile, "facilitator environment", environmentTable(config.DescribeDesk())},
 	} {
 		text := readDoc(t, tt.file)
 		begin, end := "<!-- begin "+tt.name+": written by go test ./internal/server -run TestDocs -update -->\n", "<!-- end "+tt.name+" -->"
@@ -130,10 +132,10 @@ func answersTable() string {
 	return table(rows)
 }
 
-func environmentTable() string {
+func environmentTable(variables []config.Variable) string {
 	escape := strings.NewReplacer("|", `\|`, "<", `\<`)
 	rows := [][]string{{"name", "default", "meaning"}}
-	for _, v := range config.Describe() {
+	for _, v := range variables {
 		given := v.Default
 		if given == "" {
 			given = "–"
