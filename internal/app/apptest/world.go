@@ -76,6 +76,20 @@ func Start(t testing.TB, env ...string) *World {
 // StartWith is Start for a marketplace that is put together in another way.
 func StartWith(t testing.TB, setup Setup, env ...string) *World {
 	t.Helper()
+	w := prepare(t, setup, env...)
+	w.open(t)
+	return w
+}
+
+// StartFails starts a marketplace that is not to start, and returns why it did not; nil where it did.
+func StartFails(t testing.TB, env ...string) error {
+	t.Helper()
+	return prepare(t, Setup{}, env...).start(t)
+}
+
+// prepare makes everything that a program needs, and does not start it.
+func prepare(t testing.TB, setup Setup, env ...string) *World {
+	t.Helper()
 	databaseURL := pgtest.URL(t)
 	treasuryKey, _ := NewKey(t)
 	gasKey, gas := NewKey(t)
@@ -95,7 +109,6 @@ func StartWith(t testing.TB, setup Setup, env ...string) *World {
 		"MARKET_ADMIN_TOKEN=" + AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
 	}, env...)}
 	w.on(t, databaseURL)
-	w.open(t)
 	return w
 }
 
@@ -113,6 +126,14 @@ func (w *World) on(t testing.TB, databaseURL string) {
 // open starts the program. The test stops it, and it may be stopped or killed before.
 func (w *World) open(t testing.TB) {
 	t.Helper()
+	if err := w.start(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start is open for a program that may refuse to start.
+func (w *World) start(t testing.TB) error {
+	t.Helper()
 	c, err := config.Load(append([]string{"MARKET_DATABASE_URL=" + w.databaseURL}, w.environ...))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +144,7 @@ func (w *World) open(t testing.TB) {
 	}
 	a, err := app.Start(t.Context(), c, log, w.options...)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	w.App, w.URL = a, a.DoorURL()
 	k, err := chain.ParseKey(c.Treasury.Raw.Reveal())
@@ -138,6 +159,7 @@ func (w *World) open(t testing.TB) {
 			t.Errorf("stop: %v", err)
 		}
 	})
+	return nil
 }
 
 // NetworksFile writes a networks file that names a chain and its token, and returns its path.
