@@ -113,12 +113,12 @@ func (c client) paidOnce(t *testing.T, s seen) {
 	}
 }
 
-// settled checks the receipt against the chain: the payer paid this, in this transaction, and nothing else.
-func (c client) settled(t *testing.T, w *apptest.World, s seen, p payer, units uint64) {
+// settled checks the receipt against the chain: the payer paid this to that account, in this transaction, and nothing else.
+func (c client) settled(t *testing.T, w *apptest.World, s seen, p payer, to common.Address, units uint64) {
 	t.Helper()
 	_, out := w.Transfers(t, p.address)
-	if len(out) != 1 || out[0].To != w.Treasury || out[0].Units != units {
-		t.Fatalf("the payer's transfers are %v, want one of %d to %s", out, units, w.Treasury)
+	if len(out) != 1 || out[0].To != to || out[0].Units != units {
+		t.Fatalf("the payer's transfers are %v, want one of %d to %s", out, units, to)
 	}
 	want := receipt{true, out[0].Transaction.Hex(), c.network, p.address.Hex()}
 	if s.Receipt == nil || *s.Receipt != want {
@@ -161,7 +161,7 @@ func (c client) isServed(t *testing.T, w *apptest.World) {
 		t.Fatalf("got %s, and the service was asked %d times", got, s.Asked())
 	}
 	c.paidOnce(t, got)
-	c.settled(t, w, got, p, apptest.PriceUnits)
+	c.settled(t, w, got, p, w.Treasury, apptest.PriceUnits)
 }
 
 func (c client) isRefused(t *testing.T, w *apptest.World) {
@@ -184,7 +184,7 @@ func (c client) isRefunded(t *testing.T, w *apptest.World) {
 		t.Fatalf("got %s, and the service was asked %d times", got, s.Asked())
 	}
 	c.paidOnce(t, got)
-	c.settled(t, w, got, p, apptest.PriceUnits)
+	c.settled(t, w, got, p, w.Treasury, apptest.PriceUnits)
 	refund := w.AwaitRefund(t, got.Call)
 	in, _ := w.Transfers(t, p.address)
 	back := slices.DeleteFunc(in, func(x apptest.Transfer) bool { return x.From != w.Treasury })
@@ -231,7 +231,7 @@ func (c client) repeats(t *testing.T, w *apptest.World) {
 	if len(again.Sent) != 1 {
 		t.Errorf("the client sent %d requests, want the one", len(again.Sent))
 	}
-	c.settled(t, w, again, p, apptest.PriceUnits)
+	c.settled(t, w, again, p, w.Treasury, apptest.PriceUnits)
 	if s.Asked() != 1 {
 		t.Errorf("the service was asked %d times, want once", s.Asked())
 	}
@@ -244,7 +244,7 @@ func (c client) meetsAHighPrice(t *testing.T, w *apptest.World) {
 		if got.Outcome != "served" {
 			t.Fatalf("got %s: a client without a cap pays", got)
 		}
-		c.settled(t, w, got, p, dearUnits)
+		c.settled(t, w, got, p, w.Treasury, dearUnits)
 		return
 	}
 	if got.Error == "" || got.Status != 0 {

@@ -51,6 +51,11 @@ func TestMatrix(t *testing.T) {
 		}
 		byRow[k.row()] = append(byRow[k.row()], k)
 	}
+	for role := range roles {
+		if !slices.ContainsFunc(cases, func(k kase) bool { return k.Role == role }) {
+			t.Errorf("cases.json names nobody in the role of a %s", role)
+		}
+	}
 	t.Run("of", func(t *testing.T) {
 		for _, row := range rows {
 			t.Run(row, func(t *testing.T) {

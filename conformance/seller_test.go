@@ -1,15 +1,8 @@
 package conformance
 
 import (
-	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"math/big"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,74 +10,19 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/params"
-	"github.com/rs/zerolog"
 
-	"market/internal/app"
 	"market/internal/app/apptest"
-	"market/internal/config"
 	"market/internal/devnet"
-	"market/internal/postgres/pgtest"
 )
-
-// A desk is our facilitator, running, with a chain and one API key.
-type desk struct {
-	*apptest.World // of a chain alone, without a market; its treasury is the seller, the one recipient that the key allows
-	url, token     string
-	gas            common.Address // sends the transactions
-}
-
-func openDesk(t *testing.T) desk {
-	t.Helper()
-	gasKey, gas := apptest.NewKey(t)
-	chain, err := devnet.Start(t.Context(), devnet.Options{Burst: 10, Alloc: map[common.Address]*big.Int{gas.Address(): big.NewInt(params.Ether)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = chain.Close() })
-	_, payTo := apptest.NewKey(t)
-	d := desk{World: &apptest.World{Chain: chain, Treasury: payTo.Address()}, token: rand.Text(), gas: gas.Address()}
-	c, err := config.LoadDesk([]string{
-		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_LOG_LEVEL=warn", "MARKET_DATABASE_URL=" + pgtest.URL(t),
-		"MARKET_GAS_KEY=" + gasKey, "MARKET_NETWORKS=" + apptest.NetworksFile(t, chain, 2), "MARKET_FACILITATOR_KEYS=" + d.keysFile(t),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	running, err := app.StartDesk(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := running.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
-	d.url = running.DoorURL()
-	return d
-}
-
-func (d desk) keysFile(t *testing.T) string {
-	t.Helper()
-	hash := sha256.Sum256([]byte(d.token))
-	raw, err := json.Marshal(map[string]any{"keys": []any{map[string]any{
-		"name": "shop", "sha256": hex.EncodeToString(hash[:]), "recipients": []string{d.Treasury.Hex()}, "per_minute": 600,
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "keys.json")
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 // A seller is an official middleware that sells through our facilitator, and the client that buys there.
 type seller struct {
-	desk
+	*apptest.World // with the chain
 	*node
 	client client
-	shop   string // its URL
+	shop   string         // its URL
+	payTo  common.Address // its owner
+	gas    common.Address // of our facilitator, which sends the transactions
 }
 
 // sellers are the official ones, by package: their script, who buys there, and in which words of their version a payment is refused.
@@ -104,9 +42,15 @@ func newSeller(t *testing.T, peer string) bench {
 	if !known {
 		t.Fatalf("nobody knows how to sell with %s", name)
 	}
-	s := seller{desk: openDesk(t), node: start(t, of.script), client: clients[of.client](t)}
+	gasKey, gas := apptest.NewKey(t)
+	_, owner := apptest.NewKey(t)
+	s := seller{node: start(t, of.script), client: clients[of.client](t), World: apptest.Start(t), payTo: owner.Address(), gas: gas.Address()}
+	if err := s.Chain.FundGas(t.Context(), s.gas, big.NewInt(params.Ether)); err != nil {
+		t.Fatal(err)
+	}
+	ours := s.Facilitator(t, "MARKET_GAS_KEY="+gasKey)
 	var shop struct{ URL string }
-	s.do(t, "listen", job{"facilitator": s.url, "token": s.token, "payTo": s.Treasury.Hex(), "price": "$0.002"}, &shop)
+	s.do(t, "listen", job{"facilitator": ours.URL, "token": apptest.FacilitatorToken, "payTo": s.payTo.Hex(), "price": "$0.002"}, &shop)
 	s.shop = shop.URL
 	return bench{
 		"served":       s.sells,
@@ -142,7 +86,7 @@ func (s seller) sells(t *testing.T) {
 		t.Fatalf("got %s", got)
 	}
 	s.client.paidOnce(t, got)
-	s.client.settled(t, s.World, got, p, apptest.PriceUnits)
+	s.client.settled(t, s.World, got, p, s.payTo, apptest.PriceUnits)
 	s.ran(t, path, 1)
 	if from := sender(t, s.Chain, got.Receipt.Transaction); from != s.gas {
 		t.Errorf("%s sent the transaction, want our gas account %s", from, s.gas)
@@ -162,7 +106,7 @@ func (s seller) meetsAReplay(t *testing.T, reason string) {
 	if again.Status != http.StatusPaymentRequired || again.Reason != reason {
 		t.Errorf("the same payment again got %s, want 402 with %s", again, reason)
 	}
-	s.client.settled(t, s.World, first, p, apptest.PriceUnits)
+	s.client.settled(t, s.World, first, p, s.payTo, apptest.PriceUnits)
 	s.ran(t, path, 1)
 }
 

@@ -72,6 +72,7 @@ func readArtifact(t *testing.T, folder, name string, libraries map[string]common
 // newToken lets @x402/fetch pay in Circle's token, which lies where ours usually does.
 func newToken(t *testing.T, _ string) bench {
 	t.Helper()
+	c := clients["@x402/fetch"](t)
 	token := readArtifact(t, "v2", "FiatTokenV2_2", map[string]common.Address{"SignatureChecker": checkerAt})
 	checker := readArtifact(t, "util", "SignatureChecker", nil).Runtime
 	copy(checker[1:], checkerAt.Bytes()) // a library knows its own address, by which it refuses to be called as a contract
@@ -93,7 +94,6 @@ func newToken(t *testing.T, _ string) bench {
 	if got := ask(t, w.Chain, token.ABI, "currency"); got != "USD" {
 		t.Fatalf("the currency of the token is %q, want USD", got)
 	}
-	c := clients["@x402/fetch"](t)
 	return bench{
 		"served":   func(t *testing.T) { c.isServed(t, w) },
 		"refunded": func(t *testing.T) { c.isRefunded(t, w) },

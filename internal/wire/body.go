@@ -9,7 +9,7 @@ func ParseObject(data []byte, bytesMax int) (Value, error) {
 	if len(data) > bytesMax {
 		return Value{}, ErrTooLong
 	}
-	root, err := parseJSON(data)
+	root, err := Parse(data)
 	if err != nil {
 		return Value{}, err
 	}

@@ -105,7 +105,7 @@ func prepare(t testing.TB, setup Setup, env ...string) *World {
 	}
 	w := &World{Chain: net, options: setup.Options, quiet: setup.Quiet, environ: append([]string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0",
-		"MARKET_NETWORKS=" + NetworksFile(t, net, cmp.Or(setup.Confirmations, 2)), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
+		"MARKET_NETWORKS=" + networksFile(t, net, cmp.Or(setup.Confirmations, 2)), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
 		"MARKET_ADMIN_TOKEN=" + AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
 	}, env...)}
 	w.on(t, databaseURL)
@@ -162,8 +162,7 @@ func (w *World) start(t testing.TB) error {
 	return nil
 }
 
-// NetworksFile writes a networks file that names a chain and its token, and returns its path.
-func NetworksFile(t testing.TB, net *devnet.Chain, confirmations int) string {
+func networksFile(t testing.TB, net *devnet.Chain, confirmations int) string {
 	t.Helper()
 	networks, err := json.Marshal(map[string]any{"networks": []any{map[string]any{
 		"id": devnet.NetworkID, "v1_name": devnet.V1Name, "rpc": []string{net.URL()}, "confirmations": confirmations, "serve_at_depth": 1,
