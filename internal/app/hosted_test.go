@@ -229,16 +229,7 @@ func newHostedWorld(t *testing.T, local bool, upstream http.HandlerFunc, all ...
 	return &hostedWorld{World: w, service: s, ask: apptest.Ask(s.URL)}
 }
 
-// wantLapsed lets the payment's time run out and checks that nothing moved and nobody was charged.
-func (w *hostedWorld) wantLapsed(t *testing.T, call string) {
-	t.Helper()
-	if err := w.Chain.Mine(t.Context(), 70); err != nil {
-		t.Fatal(err)
-	}
-	w.Shift(t, time.Minute)
-	w.AwaitBooks(t, call, apptest.Books{State: "refused", Outcome: "refused", Reason: "settle_failed"})
-}
-
+// startFails returns why a program does not start.
 func startFails(t *testing.T, env ...string) string {
 	t.Helper()
 	err := apptest.StartFails(t, env...)

@@ -3,6 +3,7 @@ package app_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,33 +40,69 @@ func TestRemote_SettlesACallAndARefund(t *testing.T) {
 func TestRemote_ItsWordIsNoProof(t *testing.T) {
 	t.Parallel()
 	nobody := common.HexToHash("0x5e77aa0000000000000000000000000000000000000000000000000000000001")
-	for name, how := range map[string]func(settling){
-		"a yes about a transaction of nobody":   func(s settling) { s.say(true, "", nobody) },
-		"a yes without a transaction":           func(s settling) { s.say(true, "", common.Hash{}) },
-		"a no, and nobody sent it":              declines("insufficient_funds"),
-		"a no of the signature":                 declines("invalid_exact_evm_signature"),
-		"a no of the nonce":                     declines("invalid_exact_evm_nonce_already_used"),
-		"pending, and nobody sent it":           func(s settling) { s.say(false, "settlement_pending", nobody) },
-		"HTML":                                  replies(200, "<html>"),
-		"trouble":                               replies(500, `{"error":"oops"}`),
-		"it hangs up":                           func(settling) { panic(http.ErrAbortHandler) },
-		"a redirect":                            func(s settling) { http.Redirect(s.w, s.r, "/elsewhere", http.StatusPermanentRedirect) },
-		"it wants to be paid":                   replies(402, `{}`),
-		"too many requests, and it has seen it": replies(429, ``),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHosted(t, supportsUs, how)
-			w := newHostedWorld(t, false, apptest.Works, h)
-			payer := w.Payer(t, apptest.PriceUnits)
-			a := w.Send(t, w.ask, w.SignFor(t, payer, w.Challenge(t, w.ask), 60))
-			wantPending(t, "told the lie", a)
-			w.wantLapsed(t, a.Call())
-			wantMoved(t, w.World, 0, 0)
-			if w.service.Asked() != 0 || w.Balance(t, payer.Address()) != apptest.PriceUnits || len(w.OpenStrikes(t, w.service.Slug)) != 0 {
-				t.Errorf("the service was asked %d times, the payer has %d", w.service.Asked(), w.Balance(t, payer.Address()))
-			}
+	h := newHosted(t, supportsUs, nil)
+	w := newHostedWorld(t, false, apptest.Works, h)
+	terms := w.Challenge(t, w.ask)
+	lies := map[string]func(settling){
+		"a yes about a transaction of nobody": func(s settling) { s.say(true, "", nobody) },
+		"a yes without a transaction":         func(s settling) { s.say(true, "", common.Hash{}) },
+		"a no":                                declines("insufficient_funds"),
+		"a no of the nonce":                   declines("invalid_exact_evm_nonce_already_used"),
+		"pending, and nobody sent it":         func(s settling) { s.say(false, "settlement_pending", nobody) },
+		"HTML":                                replies(200, "<html>"),
+		"trouble":                             replies(500, `{"error":"oops"}`),
+		"it hangs up":                         func(settling) { panic(http.ErrAbortHandler) },
+		"a redirect":                          func(s settling) { http.Redirect(s.w, s.r, "/elsewhere", http.StatusPermanentRedirect) },
+	}
+	var told sync.WaitGroup
+	by, calls := map[common.Address]func(settling){}, make(chan string, len(lies))
+	h.does(func(s settling) { by[s.signed.From](s) })
+	headers := map[string]string{}
+	for name, how := range lies {
+		payer := w.Payer(t, apptest.PriceUnits)
+		by[payer.Address()], headers[name] = how, w.SignFor(t, payer, terms, 60)
+	}
+	for name, header := range headers {
+		told.Go(func() {
+			a := w.Send(t, w.ask, header)
+			wantPending(t, name, a)
+			calls <- a.Call()
 		})
+	}
+	told.Wait()
+	close(calls)
+	if err := w.Chain.Mine(t.Context(), 70); err != nil {
+		t.Fatal(err)
+	}
+	w.Shift(t, time.Minute)
+	for id := range calls {
+		w.AwaitBooks(t, id, apptest.Books{State: "refused", Outcome: "refused", Reason: "settle_failed"})
+	}
+	wantMoved(t, w.World, 0, 0)
+	for payer := range by {
+		if got := w.Balance(t, payer); got != apptest.PriceUnits {
+			t.Errorf("a payer has %d units", got)
+		}
+	}
+	if w.service.Asked() != 0 || len(w.OpenStrikes(t, w.service.Slug)) != 0 {
+		t.Errorf("the service was asked %d times and has strikes %v", w.service.Asked(), w.OpenStrikes(t, w.service.Slug))
+	}
+}
+
+// A facilitator that throttles us, or wants money from us, is the rail's trouble: whoever comes next is not charged and told to come back.
+func TestRemote_AFacilitatorThatTurnsUsAwayIsNobodysFault(t *testing.T) {
+	t.Parallel()
+	h := newHosted(t, supportsUs, replies(http.StatusTooManyRequests, ""))
+	w := newHostedWorld(t, false, apptest.Works, h)
+	terms := w.Challenge(t, w.ask)
+	wantPending(t, "it has seen the payment", w.Pay(t, w.Payer(t, apptest.PriceUnits), terms, w.ask))
+	a := w.Pay(t, w.Payer(t, apptest.PriceUnits), terms, w.ask)
+	if a.Status != http.StatusServiceUnavailable || a.JSON["charged"] != false || a.JSON["party"] != "rail" || a.Header.Get("Retry-After") == "" ||
+		a.Code() != "released" && a.Code() != "not_ready" {
+		t.Errorf("while it rests: %d %s", a.Status, a.Body)
+	}
+	if h.asked.Load() != 1 || w.service.Asked() != 0 || len(w.OpenStrikes(t, w.service.Slug)) != 0 {
+		t.Errorf("it was asked %d times, the service %d times", h.asked.Load(), w.service.Asked())
 	}
 }
 
@@ -73,30 +110,27 @@ func TestRemote_ItsWordIsNoProof(t *testing.T) {
 func TestRemote_APaymentThatMovedIsServed(t *testing.T) {
 	t.Parallel()
 	nobody := common.HexToHash("0x5e77aa0000000000000000000000000000000000000000000000000000000002")
+	h := newHosted(t, supportsUs, nil)
+	w := newHostedWorld(t, false, apptest.Works, h)
 	for name, how := range map[string]func(settling){
-		"it names another transaction": func(s settling) { s.engine.Settle(s.r.Context(), s.signed); s.say(true, "", nobody) },
-		"it says that it is pending":   func(s settling) { s.behind(); s.say(false, "settlement_pending", nobody) },
-		"it hangs up":                  func(s settling) { s.behind(); panic(http.ErrAbortHandler) },
-		"it says no":                   func(s settling) { s.engine.Settle(s.r.Context(), s.signed); declines("insufficient_funds")(s) },
-		"it says HTML":                 func(s settling) { s.engine.Settle(s.r.Context(), s.signed); replies(200, "<html>")(s) },
+		"it says that it is pending": func(s settling) { s.behind(); s.say(false, "settlement_pending", nobody) },
+		"it hangs up":                func(s settling) { s.behind(); panic(http.ErrAbortHandler) },
+		"it says no":                 func(s settling) { s.behind(); declines("insufficient_funds")(s) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHosted(t, supportsUs, how)
-			w := newHostedWorld(t, false, apptest.Works, h)
-			header := w.Sign(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask))
-			a := w.Send(t, w.ask, header)
-			if a.Status != http.StatusOK {
-				wantPending(t, "not seen at once", a)
-				w.AwaitBooks(t, a.Call(), apptest.Books{State: "settled", Payment: "final"})
-				a = w.Send(t, w.ask, header)
-			}
-			if a.Status != http.StatusOK || w.service.Asked() != 1 {
-				t.Errorf("%d %s, the service was asked %d times", a.Status, a.Body, w.service.Asked())
-			}
-			wantMoved(t, w.World, 1, 0)
-		})
+		h.does(how)
+		asked := w.service.Asked()
+		header := w.Sign(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask))
+		a := w.Send(t, w.ask, header)
+		if a.Status != http.StatusOK {
+			wantPending(t, name+", not seen at once", a)
+			w.AwaitBooks(t, a.Call(), apptest.Books{State: "settled", Payment: "final"})
+			a = w.Send(t, w.ask, header)
+		}
+		if a.Status != http.StatusOK || w.service.Asked() != asked+1 {
+			t.Errorf("%s: %d %s, the service was asked %d times", name, a.Status, a.Body, w.service.Asked()-asked)
+		}
 	}
+	wantMoved(t, w.World, 3, 0)
 }
 
 // A payer that has spent its money meanwhile is told so, because our own node sees it.
@@ -120,43 +154,24 @@ func TestRemote_APayerThatOurNodeSeesWithoutFundsIsToldSo(t *testing.T) {
 	wantMoved(t, w.World, 1, 0)
 }
 
-// The first of two facilitators is gone, confused or slow; the second settles.
-func TestRemote_TheNextOneSettlesWhatTheFirstDoesNot(t *testing.T) {
+// The first facilitator is confused and then gone; ours, after it in the file, settles and refunds.
+func TestRemote_OurOwnEngineSettlesWhatTheFirstOneDoesNot(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		how   func(settling)
-		local bool // the second one is our own
-	}{
-		"the first is confused":                {replies(502, "<html>"), false},
-		"the first turns us away":              {replies(429, ""), false},
-		"the first says no without a reason":   {declines("unexpected_settle_error"), false},
-		"the first lies about the payer":       {declines("insufficient_funds"), false},
-		"the first never answers":              {func(s settling) { <-s.r.Context().Done() }, false},
-		"the first is gone":                    {nil, false},
-		"the first is confused, we come after": {replies(502, "<html>"), true},
-		"the first is gone, we come after":     {nil, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			first := newHosted(t, supportsUs, tt.how)
-			all := []*hosted{first, newHosted(t, supportsUs, settles)}
-			if tt.local {
-				all = all[:1]
-			}
-			w := newHostedWorld(t, tt.local, apptest.Works, all...)
-			if tt.how == nil {
-				first.Close()
-			}
-			a := w.Pay(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask), w.ask)
-			if a.Status != http.StatusOK {
-				t.Fatalf("%d %s", a.Status, a.Body)
-			}
-			if asked := first.asked.Load(); (asked == 1) != (tt.how != nil) {
-				t.Errorf("the first was asked %d times", asked)
-			}
-			wantMoved(t, w.World, 1, 0)
-		})
+	first := newHosted(t, supportsUs, replies(http.StatusBadGateway, "<html>"))
+	w := newHostedWorld(t, true, apptest.Works, first)
+	payer := w.Payer(t, 2*apptest.PriceUnits)
+	terms := w.Challenge(t, w.ask)
+	if a := w.Pay(t, payer, terms, w.ask); a.Status != http.StatusOK || first.asked.Load() != 1 {
+		t.Fatalf("the first is confused: %d %s, asked %d times", a.Status, a.Body, first.asked.Load())
 	}
+	first.Close()
+	w.service.Do(apptest.Fails)
+	failed := w.Pay(t, payer, terms, w.ask)
+	expect(t, "the first is gone, and the service fails", failed, http.StatusBadGateway, "upstream_5xx")
+	if w.AwaitRefund(t, failed.Call()) == "" {
+		t.Error("the refund has no transaction")
+	}
+	wantMoved(t, w.World, 2, 1)
 }
 
 // B71, #1692: with nobody to settle the doors are closed before anything is charged, and open again by themselves.
@@ -164,9 +179,12 @@ func TestRemote_WithNobodyToSettleNothingIsTaken(t *testing.T) {
 	t.Parallel()
 	first, second := newHosted(t, supportsUs, settles), newHosted(t, supportsUs, settles)
 	w := newHostedWorld(t, false, apptest.Works, first, second)
-	payer := w.Payer(t, apptest.PriceUnits)
-	header := w.Sign(t, payer, w.Challenge(t, w.ask))
+	terms := w.Challenge(t, w.ask)
 	first.Close()
+	if a := w.Pay(t, w.Payer(t, apptest.PriceUnits), terms, w.ask); a.Status != http.StatusOK || second.asked.Load() != 1 {
+		t.Fatalf("the first is gone: %d %s, the second was asked %d times", a.Status, a.Body, second.asked.Load())
+	}
+	header := w.Sign(t, w.Payer(t, apptest.PriceUnits), terms)
 	second.Close()
 	a := w.Send(t, w.ask, header)
 	if a.Status != http.StatusServiceUnavailable || a.Code() != "released" && a.Code() != "not_ready" || a.JSON["charged"] != false ||
@@ -179,7 +197,7 @@ func TestRemote_WithNobodyToSettleNothingIsTaken(t *testing.T) {
 	})
 	second.reopen(t)
 	apptest.Eventually(t, "the same payment is served", func() bool { return w.Send(t, w.ask, header).Status == http.StatusOK })
-	wantMoved(t, w.World, 1, 0)
+	wantMoved(t, w.World, 2, 0)
 }
 
 // The program does not start where nobody settles, and says in one line who said what.

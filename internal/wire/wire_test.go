@@ -97,3 +97,20 @@ func TestDecodeObject_SaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestParseObject_ABodyIsReadAsStrictlyAsAHeader(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]error{
+		`{"a":1}`:          nil,
+		``:                 ErrEmpty,
+		`{"a":"12345678"}`: ErrTooLong,
+		`{"a":1`:           ErrNotJSON,
+		`[]`:               ErrNotObject,
+		`{"a":1,"a":2}`:    ErrDuplicateKey,
+		`{} {}`:            ErrNotJSON,
+	} {
+		if _, err := ParseObject([]byte(body), 15); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", body, err, want)
+		}
+	}
+}

@@ -170,7 +170,11 @@ func (t tracked) Close() error { return nil }
 // do makes one request and reads the whole answer, whatever its status is.
 func (c *Client) do(ctx context.Context, method, call string, body []byte) reply {
 	var begun, connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	// The transport tries again by itself where an idle connection turns out to be closed; the last try is what counts.
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { connected.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
 	r, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath(call).String(), nil)
 	if err != nil {
 		return reply{fault: Unreached, err: clean(err)}
