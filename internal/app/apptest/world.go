@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
@@ -58,6 +60,10 @@ type Setup struct {
 	Confirmations int
 	Quiet         bool         // nobody reads the log: it would be long
 	Options       []app.Option // how the program is put together, in every replica
+	// Contracts lie on the chain from the start: see devnet.Options.
+	Contracts map[common.Address]types.Account
+	// Prepare is called when the chain runs and the program does not yet; what it returns comes on top of the environment.
+	Prepare func(t testing.TB, chain *devnet.Chain) []string
 }
 
 // Start starts a marketplace and stops it with the test. Each of env, "NAME=value", overrides what a test usually has: development mode,
@@ -88,11 +94,15 @@ func prepare(t testing.TB, setup Setup, env ...string) *World {
 	treasuryKey, _ := NewKey(t)
 	gasKey, gas := NewKey(t)
 	ether := new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)
-	net, err := devnet.Start(t.Context(), devnet.Options{Burst: cmp.Or(setup.Burst, burst), Alloc: map[common.Address]*big.Int{gas.Address(): ether}})
+	net, err := devnet.Start(t.Context(), devnet.Options{Burst: cmp.Or(setup.Burst, burst), Alloc: map[common.Address]*big.Int{gas.Address(): ether},
+		Contracts: setup.Contracts})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = net.Close() })
+	if setup.Prepare != nil {
+		env = append(slices.Clone(env), setup.Prepare(t, net)...)
+	}
 	w := &World{Chain: net, options: setup.Options, quiet: setup.Quiet, environ: append([]string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0",
 		"MARKET_NETWORKS=" + networksFile(t, net, cmp.Or(setup.Confirmations, 2)), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
