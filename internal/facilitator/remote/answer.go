@@ -116,7 +116,7 @@ func settleAnswer(status int, body []byte, want expected) (Answer, Fault) {
 		return declinedAnswer(b, named)
 	case status/100 == 3:
 		return unclear(Redirected)
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+	case status == http.StatusUnauthorized:
 		return Answer{Kind: Refused}, Unauthorized
 	case status == http.StatusPaymentRequired:
 		return Answer{Kind: Refused}, Unpaid

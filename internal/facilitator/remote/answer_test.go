@@ -112,7 +112,7 @@ func TestClient_Settle_EveryAnswerIsClassified(t *testing.T) {
 		"another redirect":           {redirects(302), Unclear, Redirected, common.Hash{}, 0},
 		"not modified":               {says(304, ""), Unclear, Redirected, common.Hash{}, 0},
 		"our credential is no good":  {says(401, `{"error":"unauthorized"}`), Refused, Unauthorized, common.Hash{}, 0},
-		"we may not":                 {says(403, html), Refused, Unauthorized, common.Hash{}, 0},
+		"we may not":                 {says(403, html), Refused, Turned, common.Hash{}, 0},
 		"it wants to be paid":        {says(402, `{"x402Version":1,"accepts":[]}`), Refused, Unpaid, common.Hash{}, 0},
 		"too many requests":          {says(429, ""), Refused, Throttled, common.Hash{}, 0},
 		"not found":                  {says(404, html), Refused, Turned, common.Hash{}, 0},

@@ -18,7 +18,7 @@ const (
 	Broken              // the connection broke
 	Redirected          // 3xx: we do not follow it, an authorization is not for whoever is named there
 	Turned              // another 4xx: it does not take the request
-	Unauthorized        // 401 or 403: it does not take our credential
+	Unauthorized        // 401: it does not take our credential. A 403 may be about one payer, so it is Turned
 	Unpaid              // 402: it wants money from us
 	Throttled           // 429
 	Failing             // 5xx

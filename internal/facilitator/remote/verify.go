@@ -15,7 +15,7 @@ func statusFault(status int) Fault {
 		return 0
 	case status/100 == 3:
 		return Redirected
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+	case status == http.StatusUnauthorized:
 		return Unauthorized
 	case status == http.StatusPaymentRequired:
 		return Unpaid
