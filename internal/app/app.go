@@ -72,6 +72,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err := a.listen(ctx, c.Listen, c.OpsListen); err != nil {
 		return nil, err
 	}
+	a.door = server.Readable(a.door)
 	a.publicURL = c.PublicURL
 	if a.publicURL == "" {
 		a.publicURL = a.DoorURL()
@@ -97,7 +98,6 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	a.running.Go(func() { a.beat(background, a.path.Owner(), a.door.Addr().String()) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
-	a.door = server.Readable(a.door)
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
