@@ -16,6 +16,7 @@ import (
 	"market/internal/chain"
 	"market/internal/money"
 	"market/internal/payment"
+	"market/internal/wire"
 )
 
 // declared is one challenge for bazaar.mjs, and judged what that finds of it.
@@ -131,7 +132,9 @@ func TestBazaar_EveryShapeOfListingIsTakenByTheOfficialValidator(t *testing.T) {
 		"cents, which a double does not divide": {payment.Listing{Method: "POST", TakesBody: true, Path: "/s/w/a",
 			InputSchema: raw(`{"properties":{"usd":{"type":"number","multipleOf":0.01}}}`), InputExample: raw(`{"usd":19.99}`)}, "", 1},
 		"a schema that nests deeper than a header may": {payment.Listing{Method: "POST", TakesBody: true, Path: "/s/w/a",
-			InputSchema: raw(strings.Repeat(`{"properties":{"a":`, 5) + `{}` + strings.Repeat(`}}`, 5)), InputExample: raw(`{"a":{}}`)}, "", 1},
+			InputSchema: raw(strings.Repeat(`{"properties":{"a":`, wire.DepthMax/2) + `{}` + strings.Repeat(`}}`, wire.DepthMax/2)), InputExample: raw(`{"a":{}}`)}, "", 1},
+		"examples of numbers that JavaScript has no room for": {payment.Listing{Method: "POST", TakesBody: true, Path: "/s/w/a",
+			InputExample: raw(`{"n":[1e400]}`), OutputExample: raw(`-1e400`)}, "", 2},
 		"schemas that are too large": {payment.Listing{Method: "POST", TakesBody: true, Path: "/s/w/a",
 			InputSchema: raw(`{"type":"object","description":"` + strings.Repeat("x", 4000) + `"}`), InputExample: raw(`{"a":1}`)}, "", 0},
 	}
@@ -155,7 +158,7 @@ func TestBazaar_EveryShapeOfListingIsTakenByTheOfficialValidator(t *testing.T) {
 		if j.Method != shape.listing.Method || j.Template != shape.template {
 			t.Errorf("%s: catalogued as %s %s, template %q, want %q", j.Name, j.Method, j.Resource, j.Template, shape.template)
 		}
-		if shape.listing.TakesBody && shape.listing.InputExample != nil && (j.V1 == nil || string(j.V1.Input.Body) != string(shape.listing.InputExample)) {
+		if shape.listing.TakesBody && shape.listing.InputExample != nil && shape.notes < 2 && (j.V1 == nil || string(j.V1.Input.Body) != string(shape.listing.InputExample)) {
 			t.Errorf("%s: x402 v1 catalogues %+v", j.Name, j.V1)
 		}
 	}

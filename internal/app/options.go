@@ -23,14 +23,14 @@ func WithSender(w Wrap) Option { return func(a *App) { a.wraps.sender = w } }
 
 func (w wraps) around(r rail) (delivery.Settler, refund.Sender) {
 	var (
-		settler delivery.Settler = r.engine
-		sender  refund.Sender    = r.engine
+		settler delivery.Settler = r.failover
+		sender  refund.Sender    = r.failover
 	)
 	if w.settler != nil {
-		settler = facilitator.NewChecked(w.settler(r.network.ID, r.engine), r.node)
+		settler = facilitator.NewChecked(w.settler(r.network.ID, r.failover), r.node)
 	}
 	if w.sender != nil {
-		sender = w.sender(r.network.ID, r.engine)
+		sender = w.sender(r.network.ID, r.failover)
 	}
 	return settler, sender
 }

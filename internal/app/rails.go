@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -29,12 +30,13 @@ const (
 type rail struct {
 	network  chain.Network
 	node     *chain.Node
-	engine   *facilitator.Engine
+	engine   *facilitator.Engine // nil where only others settle
+	failover *facilitator.Failover
 	settler  delivery.Settler // of callers' payments
 	sender   refund.Sender    // of refunds
 	treasury chain.Key
-	retired  []chain.Key // treasuries before this one, which still give back what they received
-	gas      common.Address
+	retired  []chain.Key    // treasuries before this one, which still give back what they received
+	gas      common.Address // zero where no facilitator is local
 }
 
 type rails []rail
@@ -42,6 +44,10 @@ type rails []rail
 // openRails connects to every configured network and refuses to start on a lie: a node of another chain, a token with another domain.
 func (a *App) openRails(ctx, background context.Context, c config.Config) (rails, error) {
 	k, err := keysOf(c)
+	if err != nil {
+		return nil, err
+	}
+	others, err := a.openRemotes(ctx, background, c)
 	if err != nil {
 		return nil, err
 	}
@@ -55,18 +61,33 @@ func (a *App) openRails(ctx, background context.Context, c config.Config) (rails
 		if err := checkAssets(ctx, r); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
-		r.engine, err = facilitator.NewEngine(r.node, a.db, k.gas, facilitator.Options{
-			Treasuries: r.treasuries(),
-			Report:     func(err error) { a.log.Warn().Err(err).Str("network", n.ID).Msg("settling engine") },
-		})
-		if err != nil {
-			return nil, err
+		if err := a.openFacilitators(background, c, &r, k.gas, others); err != nil {
+			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
-		a.running.Go(func() { r.engine.Run(background) })
 		r.settler, r.sender = a.wraps.around(r)
 		open = append(open, r)
 	}
 	return open, nil
+}
+
+// openFacilitators starts our engine where it is configured, and puts it in line with the others.
+func (a *App) openFacilitators(background context.Context, c config.Config, r *rail, gas chain.Key, others remotes) (err error) {
+	if slices.ContainsFunc(c.For(r.network.ID), func(f config.Facilitator) bool { return f.Kind == config.KindLocal }) {
+		r.engine, err = facilitator.NewEngine(r.node, a.db, gas, facilitator.Options{
+			Treasuries: r.treasuries(),
+			Report:     func(err error) { a.log.Warn().Err(err).Str("network", r.network.ID).Msg("settling engine") },
+		})
+		if err != nil {
+			return err
+		}
+		a.running.Go(func() { r.engine.Run(background) })
+	}
+	links, err := a.link(c, r, others)
+	if err != nil {
+		return err
+	}
+	r.failover = facilitator.NewFailover(r.node, r.treasuries(), links, time.Now)
+	return nil
 }
 
 func checkAssets(ctx context.Context, r rail) error {
@@ -97,7 +118,9 @@ type keys struct {
 func keysOf(c config.Config) (k keys, err error) {
 	var treasuryErr, gasErr, retiredErr error
 	k.treasury, treasuryErr = openKey("MARKET_TREASURY", c.Treasury)
-	k.gas, gasErr = openKey("MARKET_GAS", c.Gas)
+	if c.SettlesItself() {
+		k.gas, gasErr = openKey("MARKET_GAS", c.Gas)
+	}
 	k.retired, retiredErr = openRetired(c.Retired)
 	if err := errors.Join(treasuryErr, gasErr, retiredErr); err != nil {
 		return keys{}, err
@@ -170,8 +193,12 @@ func (rs rails) networks() []chain.Network {
 func (rs rails) delivery() []delivery.Rail {
 	var out []delivery.Rail
 	for _, r := range rs {
+		wallets := r.treasuries()
+		if r.gas != (common.Address{}) {
+			wallets = append(wallets, r.gas)
+		}
 		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Treasury: r.treasury.Address(),
-			Ours: append(r.treasuries(), r.gas), Gas: r.gas})
+			Ours: wallets, Gas: r.gas})
 	}
 	return out
 }
@@ -195,7 +222,8 @@ func (rs rails) notary() payment.Notary {
 	return payment.NewNotary(keys...)
 }
 
-// checks returns the direct readiness check of each network: its head moves, and the gas key can pay for settlements and refunds.
+// checks returns the direct readiness check of each network: its head moves, and a facilitator can settle and refund: our engine whose gas
+// key can pay for it, or another one that has said so a moment ago.
 func (rs rails) checks() map[string]readiness.Check {
 	out := map[string]readiness.Check{}
 	for _, r := range rs {
@@ -207,7 +235,7 @@ func (rs rails) checks() map[string]readiness.Check {
 			if age := time.Since(time.Unix(int64(head.Time), 0)); age > headAgeMax { //nolint:gosec // seconds, range-checked by chain
 				return fmt.Errorf("the newest block is %s old", age.Truncate(time.Second))
 			}
-			return r.engine.Ready(ctx)
+			return r.failover.Ready(ctx)
 		}
 	}
 	return out

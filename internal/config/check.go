@@ -62,7 +62,10 @@ func (p *problems) checkDatabase(d *Database) {
 
 func (p *problems) checkKeys(c *Config) {
 	p.checkKey("MARKET_TREASURY_", c.Treasury, c.Dev)
-	p.checkKey("MARKET_GAS_", c.Gas, c.Dev)
+	// Where no facilitator could be read it is not known that none is local.
+	if c.SettlesItself() || len(c.Facilitators) == 0 || c.Gas.given() {
+		p.checkKey("MARKET_GAS_", c.Gas, c.Dev)
+	}
 	const keystores, keys = "MARKET_TREASURY_RETIRED_KEYSTORES", "MARKET_TREASURY_RETIRED_KEYS"
 	for _, k := range c.Retired.Keystores {
 		p.checkFile(keystores, k.Keystore)
@@ -83,6 +86,8 @@ func (k RetiredKeys) Bare() []string {
 	}
 	return strings.Split(k.Keys.Reveal(), ",")
 }
+
+func (k Key) given() bool { return k.Keystore != "" || k.PasswordFile != "" || k.Raw.Reveal() != "" }
 
 var rawKeyForm = regexp.MustCompile(`^(0x)?[0-9a-fA-F]{64}$`)
 

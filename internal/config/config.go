@@ -20,7 +20,7 @@ type Config struct {
 
 	Treasury Key         `envPrefix:"MARKET_TREASURY_" meaning:"treasury, which receives payments and signs refunds"`
 	Retired  RetiredKeys `envPrefix:"MARKET_TREASURY_RETIRED_" meaning:"treasuries that were replaced, until none of them owes anything"`
-	Gas      Key         `envPrefix:"MARKET_GAS_" meaning:"gas account, which sends our transactions"`
+	Gas      Key         `envPrefix:"MARKET_GAS_" meaning:"gas account, which sends our transactions; not needed where no facilitator is local"`
 
 	SecretsKeyFile string `env:"MARKET_SECRETS_KEY_FILE" expect:"path of a file with lines of 64 hex digits, the current key first" shown:"in development a key of the process alone" meaning:"keys that encrypt stored answers"`
 
@@ -71,9 +71,9 @@ func Load(environ []string) (Config, error) {
 	p.unknown()
 	p.checkAddresses(&c)
 	p.checkDatabase(&c.Database)
+	p.readFiles(&c)
 	p.checkKeys(&c)
 	p.checkRanges(&c)
-	p.readFiles(&c)
 	if err := p.err(); err != nil {
 		return Config{}, err
 	}

@@ -1,21 +1,44 @@
 package config
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 )
 
-// A Facilitator verifies and settles payments. The only kind so far is our own engine.
+// A Facilitator verifies and settles payments: our own engine, or somebody else's behind the standard x402 API.
 type Facilitator struct {
 	Name     string
-	Kind     string   // "local"
+	Kind     string   // KindLocal or KindRemote
 	Networks []string // ids
-	Proof    string   // "receipt": what shows that a settlement happened
+	Proof    string   // "receipt": our own node shows that a settlement happened
+
+	// Of a remote one:
+	URL   string // without a slash at its end
+	Token Secret // bearer token; empty: none
+	CDP   CDPKey // signs a token for each request; zero: none
 }
 
+// A CDPKey is an API key of the Coinbase Developer Platform.
+type CDPKey struct {
+	ID     string
+	Secret Secret
+}
+
+// The kinds of facilitators.
 const (
-	kindLocal       = "local"
+	KindLocal  = "local"
+	KindRemote = "remote"
+)
+
+const (
 	proofReceipt    = "receipt"
+	proofLater      = "later"
 	facilitatorsMax = 32
 )
 
@@ -24,26 +47,53 @@ type facilitatorsFile struct {
 }
 
 type facilitatorEntry struct {
-	Name     string   `json:"name"`
-	Kind     string   `json:"kind"`
-	Networks []string `json:"networks"`
-	Proof    string   `json:"proof"`
+	Name       string   `json:"name"`
+	Kind       string   `json:"kind"`
+	Networks   []string `json:"networks"`
+	Proof      string   `json:"proof"`
+	URL        string   `json:"url"`
+	TokenFile  string   `json:"token_file"`
+	CDPKeyFile string   `json:"cdp_key_file"`
+
+	// Not built yet: refused, because an operator who sets a guard relies on it.
+	Metered     json.RawMessage `json:"metered"`
+	RunsOut     json.RawMessage `json:"runs_out"`
+	RetryWindow json.RawMessage `json:"retry_window"`
+	UnitUSD     json.RawMessage `json:"unit_usd"`
+	Guard       json.RawMessage `json:"guard"`
+	BudgetURL   json.RawMessage `json:"budget_url"`
 }
 
 // localFor is what runs without a file: our own engine for everything.
 func localFor(networks []Network) Facilitator {
-	f := Facilitator{Name: "local", Kind: kindLocal, Proof: proofReceipt}
+	f := Facilitator{Name: "local", Kind: KindLocal, Proof: proofReceipt}
 	for _, n := range networks {
 		f.Networks = append(f.Networks, n.ID)
 	}
 	return f
 }
 
+// For returns the facilitators of a network, in their order.
+func (c Config) For(network string) []Facilitator {
+	var of []Facilitator
+	for _, f := range c.Facilitators {
+		if slices.Contains(f.Networks, network) {
+			of = append(of, f)
+		}
+	}
+	return of
+}
+
+// SettlesItself says whether our own engine settles anywhere, and so whether there has to be a gas key.
+func (c Config) SettlesItself() bool {
+	return slices.ContainsFunc(c.Facilitators, func(f Facilitator) bool { return f.Kind == KindLocal })
+}
+
 var nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
 // readFacilitators checks the file against the networks that are known. Where those could not be read, their own error is the one to
 // mend first.
-func readFacilitators(path string, networks []Network) ([]Facilitator, []error) {
+func readFacilitators(path string, networks []Network, dev bool) ([]Facilitator, []error) {
 	var file facilitatorsFile
 	if err := readJSON(path, &file); err != nil {
 		return nil, []error{err}
@@ -57,20 +107,19 @@ func readFacilitators(path string, networks []Network) ([]Facilitator, []error) 
 	}
 	r := report{}
 	var facilitators []Facilitator
-	names, covered := map[string]bool{}, map[string]bool{}
+	names, covered, local := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i, e := range file.Facilitators {
 		r.at = fmt.Sprintf("facilitators[%d]", i)
-		r.check("name", nameForm.MatchString(e.Name), e.Name, "lower-case letters, digits and dashes")
+		f := r.facilitator(e, filepath.Dir(path), dev)
 		r.check("name", !names[e.Name], e.Name, "a name that is not taken")
-		r.check("kind", e.Kind == kindLocal, e.Kind, "local, the only kind so far")
-		r.check("proof", e.Proof == proofReceipt, e.Proof, "receipt")
-		r.check("networks", len(e.Networks) > 0, len(e.Networks), "at least one")
 		for j, id := range e.Networks {
-			r.check(fmt.Sprintf("networks[%d]", j), len(known) == 0 || known[id], id, "the id of a network in MARKET_NETWORKS")
-			covered[id] = true
+			member := fmt.Sprintf("networks[%d]", j)
+			r.check(member, len(known) == 0 || known[id], id, "the id of a network in MARKET_NETWORKS")
+			r.check(member, e.Kind != KindLocal || !local[id], id, "a network that no other local facilitator has")
+			covered[id], local[id] = true, local[id] || e.Kind == KindLocal
 		}
 		names[e.Name] = true
-		facilitators = append(facilitators, Facilitator(e))
+		facilitators = append(facilitators, f)
 	}
 	for _, n := range networks {
 		if !covered[n.ID] {
@@ -78,4 +127,85 @@ func readFacilitators(path string, networks []Network) ([]Facilitator, []error) 
 		}
 	}
 	return facilitators, r.errs
+}
+
+// facilitator checks one entry by itself. Paths in it start at the folder of the file.
+func (r *report) facilitator(e facilitatorEntry, folder string, dev bool) Facilitator {
+	f := Facilitator{Name: e.Name, Kind: e.Kind, Networks: e.Networks, Proof: e.Proof}
+	r.check("name", nameForm.MatchString(e.Name), e.Name, "lower-case letters, digits and dashes")
+	r.check("kind", e.Kind == KindLocal || e.Kind == KindRemote, e.Kind, "local or remote")
+	r.check("networks", len(e.Networks) > 0, len(e.Networks), "at least one")
+	if e.Proof == proofLater {
+		// It would have us work for money that nobody has seen, and there is no limit yet on how much that may be.
+		r.say("proof", "later is not built yet: there is no limit on unproved money so far. Use receipt")
+	} else {
+		r.check("proof", e.Proof == proofReceipt, e.Proof, "receipt")
+	}
+	r.unbuilt(e)
+	if e.Kind == KindRemote {
+		r.remote(e, &f, folder, dev)
+		return f
+	}
+	if e.URL != "" || e.TokenFile != "" || e.CDPKeyFile != "" {
+		r.say("kind", "a local facilitator has no url, token_file or cdp_key_file")
+	}
+	return f
+}
+
+func (r *report) unbuilt(e facilitatorEntry) {
+	for _, member := range []struct {
+		name  string
+		value json.RawMessage
+	}{
+		{"metered", e.Metered}, {"runs_out", e.RunsOut}, {"retry_window", e.RetryWindow}, {"unit_usd", e.UnitUSD}, {"guard", e.Guard},
+		{"budget_url", e.BudgetURL},
+	} {
+		if len(member.value) > 0 {
+			r.say(member.name, "not built yet; take it out")
+		}
+	}
+}
+
+func (r *report) say(member, text string) {
+	r.errs = append(r.errs, fmt.Errorf("%s.%s: %s", r.at, member, text))
+}
+
+func (r *report) remote(e facilitatorEntry, f *Facilitator, folder string, dev bool) {
+	u, err := url.Parse(e.URL)
+	good := err == nil && isWeb(u) && u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && (u.Scheme == "https" || dev)
+	if !good {
+		// Its text is not repeated: some operators have a key in the path.
+		r.say("url", "expected an https URL without user, query or fragment (http in development)")
+	}
+	f.URL = strings.TrimRight(e.URL, "/")
+	if e.TokenFile != "" && e.CDPKeyFile != "" {
+		r.say("cdp_key_file", "set beside token_file: one of the two")
+		return
+	}
+	if e.TokenFile != "" {
+		text, err := readSecret(within(folder, e.TokenFile))
+		token := strings.TrimSpace(text)
+		if err == nil && !tokenForm.MatchString(token) {
+			err = errors.New("expected one line of printable characters without spaces")
+		}
+		r.fileError("token_file", err)
+		f.Token = NewSecret(token)
+	}
+	if e.CDPKeyFile != "" {
+		f.CDP, err = readCDPKey(within(folder, e.CDPKeyFile))
+		r.fileError("cdp_key_file", err)
+	}
+}
+
+func (r *report) fileError(member string, err error) {
+	if err != nil {
+		r.errs = append(r.errs, fmt.Errorf("%s.%s: %w", r.at, member, err))
+	}
+}
+
+func within(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
 }

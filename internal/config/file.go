@@ -27,7 +27,7 @@ func (p *problems) readFiles(c *Config) {
 		c.Facilitators = []Facilitator{localFor(networks)}
 		return
 	}
-	facilitators, errs := readFacilitators(c.FacilitatorsFile, networks)
+	facilitators, errs := readFacilitators(c.FacilitatorsFile, networks, c.Dev)
 	for _, err := range errs {
 		p.fileLine("MARKET_FACILITATORS", err)
 	}

@@ -100,8 +100,8 @@ func TestLoad_AFacilitatorsFileIsStrict(t *testing.T) {
 	const good = `{"facilitators":[` + entry + `]}`
 	tests := map[string]struct{ text, want string }{
 		"as it should be":             {good, ""},
-		"a kind that is not built":    {strings.Replace(good, `"local"`, `"remote"`, 1), "facilitators[0].kind"},
-		"a member that is not built":  {strings.Replace(good, `"proof"`, `"metered":true,"proof"`, 1), `unknown field "metered"`},
+		"a kind that there is not":    {strings.Replace(good, `"local"`, `"hosted"`, 1), "facilitators[0].kind"},
+		"a member that there is not":  {strings.Replace(good, `"proof"`, `"meter":true,"proof"`, 1), `unknown field "meter"`},
 		"another proof":               {strings.Replace(good, `"receipt"`, `"word"`, 1), "facilitators[0].proof"},
 		"no name":                     {strings.Replace(good, `"own"`, `""`, 1), "facilitators[0].name"},
 		"a network that is not known": {strings.Replace(good, `"eip155:84532"`, `"eip155:84532","eip155:1"`, 1), "facilitators[0].networks[1]"},

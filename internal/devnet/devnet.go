@@ -48,6 +48,9 @@ type Options struct {
 	Port int
 	// Alloc gives accounts ether from the start, in wei.
 	Alloc map[common.Address]*big.Int
+	// Contracts lie on the chain from the start, with their code and storage. One at TokenAddress takes the place of the test token: Mint then
+	// needs Owner as one of its minters, and what makes the test token fail is not there.
+	Contracts map[common.Address]types.Account
 }
 
 // A Chain is a running development chain. Its methods may be called by several goroutines.
@@ -81,7 +84,7 @@ func start(ctx context.Context, opts Options) (*Chain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the owner's key: %w", err)
 	}
-	genesis := newGenesis(crypto.PubkeyToAddress(owner.PublicKey), opts.Alloc, uint64(time.Now().Unix())-genesisAge)
+	genesis := newGenesis(crypto.PubkeyToAddress(owner.PublicKey), opts, uint64(time.Now().Unix())-genesisAge)
 	stack, backend, beacon, err := newNode(genesis, opts.Port)
 	if err != nil {
 		return nil, err
@@ -119,6 +122,9 @@ func (c *Chain) shutdown() error {
 
 // URL is the address of JSON-RPC.
 func (c *Chain) URL() string { return c.url }
+
+// Owner is the account that mints, and that owns the test token.
+func (c *Chain) Owner() common.Address { return crypto.PubkeyToAddress(c.owner.PublicKey) }
 
 // Head returns the newest block's header.
 func (c *Chain) Head(ctx context.Context) (*types.Header, error) {

@@ -76,16 +76,16 @@ func startNode(stack *node.Node, config *ethconfig.Config) (*eth.Ethereum, *cata
 	return backend, beacon, nil
 }
 
-// newGenesis places the token and gives gas to the owner and to whom alloc names (wei). It begins at a Unix second before the wall
-// clock's, so that the first block may be mined at once.
-func newGenesis(owner common.Address, alloc map[common.Address]*big.Int, at uint64) *core.Genesis {
+// newGenesis places the token and what else the options name, and gives gas to the owner and to whom they name. It begins at a Unix second
+// before the wall clock's, so that the first block may be mined at once.
+func newGenesis(owner common.Address, opts Options, at uint64) *core.Genesis {
 	config := *params.AllDevChainProtocolChanges // copied: it is shared by whatever else runs in the process
 	config.ChainID = big.NewInt(ChainID)
 	// These forks bring another gas schedule than Base has, and calls would cost over twice as much gas as there.
 	config.BogotaTime, config.AmsterdamTime = nil, nil
 
 	accounts := maps.Clone(core.SystemContractAllocs()) // without these no block can be built
-	for address, wei := range alloc {
+	for address, wei := range opts.Alloc {
 		accounts[address] = types.Account{Balance: new(big.Int).Set(wei)}
 	}
 	accounts[owner] = types.Account{Balance: ether(1_000_000_000)}
@@ -94,6 +94,12 @@ func newGenesis(owner common.Address, alloc map[common.Address]*big.Int, at uint
 		Nonce:   1, // as a contract that was deployed has
 		Code:    contracts.Token().Runtime,
 		Storage: contracts.TokenStorage(owner),
+	}
+	for address, account := range opts.Contracts {
+		if account.Balance == nil {
+			account.Balance = new(big.Int)
+		}
+		accounts[address] = account
 	}
 	return &core.Genesis{
 		Config:    &config,

@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
 
 	"market/internal/money"
@@ -123,7 +122,7 @@ func (c *Chain) mineAsOwner(ctx context.Context, build func(nonce uint64) types.
 	if err != nil {
 		return nil, err
 	}
-	owner := crypto.PubkeyToAddress(c.owner.PublicKey)
+	owner := c.Owner()
 	err = c.miner.await(ctx, func() (bool, error) {
 		// The nonce says for certain; a receipt that is not found may also mean that the node is still indexing.
 		next, err := c.client.NonceAt(ctx, owner, nil)

@@ -1,5 +1,6 @@
 // Package facilitator moves the money of signed authorizations. Engine is our own: it puts one authorization into one transaction,
-// pays the gas and proves the transfer by its log.
+// pays the gas and proves the transfer by its log. Failover tries several in order, ours and those of others (package remote), of whom it
+// believes what our own node bears out.
 //
 // What it promises:
 //

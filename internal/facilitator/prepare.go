@@ -140,15 +140,15 @@ func (e *Engine) refuse(ctx context.Context, a attempt, err error) chain.Settlem
 		}
 	case chain.RevertNotYetValid, chain.RevertInsufficient, chain.RevertBlocked, chain.RevertPaused, chain.RevertBadSignature, chain.RevertUnclear:
 	}
-	return a.stopped(revert.Code(), e.payerFault(ctx, a.Signed, revert), err)
+	return a.stopped(revert.Code(), blames(ctx, e.node, a.Signed, revert), err)
 }
 
-// payerFault asks the asset who of the two is on its blocklist, and takes the revert's word for everything else. The payer is not
-// blamed where that cannot be read.
-func (e *Engine) payerFault(ctx context.Context, s chain.Signed, r *chain.Revert) bool {
+// blames asks the asset who of the two is on its blocklist, and takes the revert's word for everything else. The payer is not blamed
+// where that cannot be read.
+func blames(ctx context.Context, node *chain.Node, s chain.Signed, r *chain.Revert) bool {
 	if r.Kind != chain.RevertBlocked {
 		return r.PayerFault()
 	}
-	blocked, known, err := e.node.Blocked(ctx, s.Asset, s.From)
+	blocked, known, err := node.Blocked(ctx, s.Asset, s.From)
 	return err == nil && (blocked || !known)
 }

@@ -61,7 +61,7 @@ func (e *Engine) resolveReverted(ctx context.Context, a attempt) chain.Settlemen
 		cause = fmt.Errorf("%w; simulated again: %w", errUndone, err)
 	}
 	var revert *chain.Revert
-	if errors.As(err, &revert) && e.payerFault(ctx, a.Signed, revert) {
+	if errors.As(err, &revert) && blames(ctx, e.node, a.Signed, revert) {
 		return a.stopped(revert.Code(), true, cause)
 	}
 	if a.shown == (common.Hash{}) {

@@ -57,6 +57,8 @@ const v1SchemaBytesMax = 4096
 // send it back with the payment.
 func NewBazaar(l Listing) Bazaar {
 	d := &declaration{Listing: l}
+	d.InputExample = d.sendable("input_example", l.InputExample)
+	d.OutputExample = d.sendable("output_example", l.OutputExample)
 	template, params, ok := routeTemplate(l.Path)
 	if !ok {
 		return Bazaar{notes: []string{"bazaar: the path has two dots in a row, which no catalogue takes; there is no declaration"}}
@@ -111,6 +113,15 @@ type declaration struct {
 
 func (d *declaration) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+}
+
+// sendable leaves out an example that would not come back from a client as it was sent.
+func (d *declaration) sendable(name string, example json.RawMessage) json.RawMessage {
+	if len(example) == 0 || inDoubles(example) {
+		return example
+	}
+	d.note("bazaar: %s has a number that JavaScript has no room for; the declaration leaves it out", name)
+	return nil
 }
 
 // schemas are those of the input's parts; nil stands for one that allows anything.

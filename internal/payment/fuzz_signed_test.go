@@ -48,7 +48,7 @@ func FuzzBazaar(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decodeHeader(HeaderSignature, c.Header(Unpaid)); err != nil {
+		if _, err := decodeHeader(HeaderRequired, c.Header(Unpaid)); err != nil {
 			t.Errorf("the challenge can not be read: %v", err)
 		}
 		if back := encodeJSON(map[string]any{"extensions": c.extensions}); len(c.extensions) > 0 {

@@ -2,6 +2,8 @@ package payment
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -127,6 +129,24 @@ func hasReference(v any) bool {
 		return slices.ContainsFunc(v, hasReference)
 	}
 	return false
+}
+
+// inDoubles says whether every number in a document is within 64 bits of floating point. Others become null on their way through a client in
+// JavaScript, which then would not bring back what we declared.
+func inDoubles(document json.RawMessage) bool {
+	d := json.NewDecoder(strings.NewReader(string(document)))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		if n, ok := token.(json.Number); ok {
+			if _, err := n.Float64(); err != nil {
+				return false
+			}
+		}
+	}
 }
 
 // text is the literal of a number and the content of a string.

@@ -188,6 +188,10 @@ func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error)
 	sending, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
 	s := rail.Sender.Settle(sending, signed)
+	if s.Status == chain.StatusUnknown && s.Transaction == (common.Hash{}) && s.Err != nil {
+		// Nobody says that it is on its way, so it is sent again; not every second, because a facilitator may count what it is asked.
+		return verdict{}, fmt.Errorf("send refund %s: %w", r.Payment.Call, s.Err)
+	}
 	switch s.Status {
 	case chain.StatusSettled, chain.StatusUnknown:
 		return verdict{state: StateSent, wait: blockWait, why: "waiting for the refund to be final"}, nil

@@ -212,9 +212,17 @@ func TestWorker_TroubleOfTheRailBacksOffAndKeepsTheState(t *testing.T) {
 	if got, _ := s.find(t, o); got.Attempts != 9 || got.State == StateConfirmed || got.State == StateParked {
 		t.Errorf("refund = %+v, want one more attempt, and it goes on", got)
 	}
+	// Nobody says that it is on its way: whoever is asked may count how often.
+	f.settle = func(context.Context, chain.Signed) chain.Settlement {
+		return chain.Settlement{Status: chain.StatusUnknown, Why: "unexpected_settle_error", Err: errNode}
+	}
+	if err := run(t, w, o); !errors.Is(err, errNode) {
+		t.Errorf("work says %v, want %v", err, errNode)
+	}
+	wantRefund(t, s, o, "nobody sent it", StateSent, retryMax, 10)
 	f.settle = nil
 	mustRun(t, w, o)
-	wantRefund(t, s, o, "node mended", StateSent, blockWait, 9)
+	wantRefund(t, s, o, "node mended", StateSent, blockWait, 10)
 }
 
 func TestWorker_PutsTheRowOffEvenWhenItsJobIsCancelled(t *testing.T) {

@@ -186,19 +186,22 @@ func TestDocs_EveryFieldOfTheLogLineIsExplained(t *testing.T) {
 
 var jsonBlock = regexp.MustCompile("(?s)```json\n(.*?)```")
 
-func TestDocs_TheNetworksFileIsAccepted(t *testing.T) {
+func TestDocs_TheFilesAreAccepted(t *testing.T) {
 	t.Parallel()
-	block := jsonBlock.FindStringSubmatch(readDoc(t, operationsFile))
-	if block == nil {
-		t.Fatal("operations.md shows no networks file")
+	blocks := jsonBlock.FindAllStringSubmatch(readDoc(t, operationsFile), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("operations.md shows %d files, want one of networks and one of facilitators", len(blocks))
 	}
-	file := filepath.Join(t.TempDir(), "networks.json")
-	if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
-		t.Fatal(err)
+	folder := t.TempDir()
+	for name, text := range map[string]string{"networks.json": blocks[0][1], "facilitators.json": blocks[1][1], "hosted.token": "token"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	c, err := config.Load([]string{"MARKET_DEV=1", "MARKET_NETWORKS=" + file,
+	c, err := config.Load([]string{"MARKET_DEV=1", "MARKET_NETWORKS=" + filepath.Join(folder, "networks.json"),
+		"MARKET_FACILITATORS=" + filepath.Join(folder, "facilitators.json"),
 		"MARKET_TREASURY_KEY=" + strings.Repeat("1", 64), "MARKET_GAS_KEY=" + strings.Repeat("2", 64)})
-	if err != nil || len(c.Networks) == 0 {
-		t.Errorf("%d networks: %v", len(c.Networks), err)
+	if err != nil || len(c.Networks) == 0 || len(c.Facilitators) != 2 {
+		t.Errorf("%d networks, %d facilitators: %v", len(c.Networks), len(c.Facilitators), err)
 	}
 }

@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
@@ -58,6 +60,10 @@ type Setup struct {
 	Confirmations int
 	Quiet         bool         // nobody reads the log: it would be long
 	Options       []app.Option // how the program is put together, in every replica
+	// Contracts lie on the chain from the start: see devnet.Options.
+	Contracts map[common.Address]types.Account
+	// Prepare is called when the chain runs and the program does not yet; what it returns comes on top of the environment.
+	Prepare func(t testing.TB, chain *devnet.Chain) []string
 }
 
 // Start starts a marketplace and stops it with the test. Each of env, "NAME=value", overrides what a test usually has: development mode,
@@ -70,22 +76,39 @@ func Start(t testing.TB, env ...string) *World {
 // StartWith is Start for a marketplace that is put together in another way.
 func StartWith(t testing.TB, setup Setup, env ...string) *World {
 	t.Helper()
+	w := prepare(t, setup, env...)
+	w.open(t)
+	return w
+}
+
+// StartFails starts a marketplace that is not to start, and returns why it did not; nil where it did.
+func StartFails(t testing.TB, env ...string) error {
+	t.Helper()
+	return prepare(t, Setup{}, env...).start(t)
+}
+
+// prepare makes everything that a program needs, and does not start it.
+func prepare(t testing.TB, setup Setup, env ...string) *World {
+	t.Helper()
 	databaseURL := pgtest.URL(t)
 	treasuryKey, _ := NewKey(t)
 	gasKey, gas := NewKey(t)
 	ether := new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)
-	net, err := devnet.Start(t.Context(), devnet.Options{Burst: cmp.Or(setup.Burst, burst), Alloc: map[common.Address]*big.Int{gas.Address(): ether}})
+	net, err := devnet.Start(t.Context(), devnet.Options{Burst: cmp.Or(setup.Burst, burst), Alloc: map[common.Address]*big.Int{gas.Address(): ether},
+		Contracts: setup.Contracts})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = net.Close() })
+	if setup.Prepare != nil {
+		env = append(slices.Clone(env), setup.Prepare(t, net)...)
+	}
 	w := &World{Chain: net, options: setup.Options, quiet: setup.Quiet, environ: append([]string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0",
 		"MARKET_NETWORKS=" + networksFile(t, net, cmp.Or(setup.Confirmations, 2)), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
 		"MARKET_ADMIN_TOKEN=" + AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
 	}, env...)}
 	w.on(t, databaseURL)
-	w.open(t)
 	return w
 }
 
@@ -103,6 +126,14 @@ func (w *World) on(t testing.TB, databaseURL string) {
 // open starts the program. The test stops it, and it may be stopped or killed before.
 func (w *World) open(t testing.TB) {
 	t.Helper()
+	if err := w.start(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start is open for a program that may refuse to start.
+func (w *World) start(t testing.TB) error {
+	t.Helper()
 	c, err := config.Load(append([]string{"MARKET_DATABASE_URL=" + w.databaseURL}, w.environ...))
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +144,7 @@ func (w *World) open(t testing.TB) {
 	}
 	a, err := app.Start(t.Context(), c, log, w.options...)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	w.App, w.URL = a, a.DoorURL()
 	k, err := chain.ParseKey(c.Treasury.Raw.Reveal())
@@ -128,6 +159,7 @@ func (w *World) open(t testing.TB) {
 			t.Errorf("stop: %v", err)
 		}
 	})
+	return nil
 }
 
 func networksFile(t testing.TB, net *devnet.Chain, confirmations int) string {

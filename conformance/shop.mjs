@@ -1,0 +1,12 @@
+// shop is what both middlewares stand in front of: /work does its work, /broken fails. It returns how often each URL came through to it.
+export function shop(app) {
+  const asked = {};
+  const handle = (path, status, answer) =>
+    app.get(path, (request, response) => {
+      asked[request.url] = (asked[request.url] ?? 0) + 1;
+      response.status(status).json(answer);
+    });
+  handle("/work", 200, { done: true });
+  handle("/broken", 500, { error: "broken inside" });
+  return asked;
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"market/internal/config"
+	"market/internal/facilitator"
+	"market/internal/facilitator/remote"
+)
+
+// remotes are the clients of the facilitators that are not ours, by their names.
+type remotes map[string]*remote.Client
+
+// openRemotes asks each remote facilitator what it supports, and keeps asking in the background.
+func (a *App) openRemotes(ctx, background context.Context, c config.Config) (remotes, error) {
+	open := remotes{}
+	for _, f := range c.Facilitators {
+		if f.Kind != config.KindRemote {
+			continue
+		}
+		client, err := a.newRemote(f)
+		if err != nil {
+			return nil, err
+		}
+		a.closers = append(a.closers, func(context.Context) error { client.Close(); return nil })
+		open[f.Name] = client
+	}
+	var asking sync.WaitGroup
+	for _, client := range open {
+		asking.Go(func() { _ = client.Ask(ctx) }) // what came of it is kept; supporters says it
+	}
+	asking.Wait()
+	for _, client := range open {
+		a.running.Go(func() { client.Watch(background) })
+	}
+	return open, nil
+}
+
+func (a *App) newRemote(f config.Facilitator) (*remote.Client, error) {
+	credential := remote.Open
+	switch {
+	case f.Token.Reveal() != "":
+		credential = remote.Token(f.Token.Reveal())
+	case f.CDP.ID != "":
+		var err error
+		if credential, err = remote.CDP(f.CDP.ID, f.CDP.Secret.Reveal()); err != nil {
+			return nil, fmt.Errorf("MARKET_FACILITATORS: facilitator %s: cdp_key_file: %w", f.Name, err)
+		}
+	}
+	return remote.New(remote.Options{
+		Name: f.Name, URL: f.URL, Credential: credential, Resource: a.publicURL,
+		Report: func(err error) {
+			if err != nil {
+				a.log.Warn().Err(err).Msg("facilitator")
+				return
+			}
+			a.log.Info().Str("facilitator", f.Name).Msg("facilitator answers again")
+		},
+	})
+}
+
+// link puts the facilitators of a network in their order, or says why none of them settles there.
+func (a *App) link(c config.Config, r *rail, open remotes) ([]facilitator.Link, error) {
+	var (
+		links    []facilitator.Link
+		settles  bool
+		says     []string
+		warnings []error
+	)
+	for _, f := range c.For(r.network.ID) {
+		if f.Kind == config.KindLocal {
+			links, settles = append(links, facilitator.Link{Engine: r.engine}), true
+			continue
+		}
+		client := open[f.Name]
+		links = append(links, facilitator.Link{Remote: client})
+		if err := client.Ready(r.network); err != nil {
+			says, warnings = append(says, client.Says()), append(warnings, err)
+			continue
+		}
+		settles = true
+	}
+	if !settles {
+		return nil, errors.New("no facilitator settles on it: " + strings.Join(says, "; "))
+	}
+	// Another one settles, so this is no reason not to start; it is used from when it says that it supports the network.
+	for _, err := range warnings {
+		a.log.Warn().Err(err).Str("network", r.network.ID).Msg("facilitator is not used for now")
+	}
+	return links, nil
+}

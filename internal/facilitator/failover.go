@@ -1,0 +1,129 @@
+package facilitator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"market/internal/chain"
+	"market/internal/facilitator/remote"
+)
+
+// A Link is one facilitator of a network: our own engine, or somebody else's.
+type Link struct {
+	Engine *Engine
+	Remote *remote.Client
+}
+
+// A Failover settles on one network through several facilitators in order. What one of them could not be shown, or left unclear, goes on
+// to the next: the asset takes an authorization once, so it does not matter how many send it. Once one of them that is not ours has seen
+// an authorization it is never released, because anybody who saw it can put it on the chain.
+type Failover struct {
+	links []link
+	now   func() time.Time
+}
+
+// A link settles, and says whether it is worth trying first.
+type link interface {
+	settle(ctx context.Context, s chain.Signed, left int) chain.Settlement
+	ready(ctx context.Context) error
+	// preferred says, without asking anybody, whether it is expected to work.
+	preferred(now time.Time) bool
+}
+
+// NewFailover returns a settler through these facilitators, which are tried in their order.
+func NewFailover(node *chain.Node, treasuries []common.Address, links []Link, now func() time.Time) *Failover {
+	f := &Failover{now: now}
+	for _, l := range links {
+		if l.Engine != nil {
+			f.links = append(f.links, ours{l.Engine})
+			continue
+		}
+		f.links = append(f.links, &theirs{client: l.Remote, node: node, treasuries: treasuries, now: now})
+	}
+	return f
+}
+
+// Ready says why nothing can be settled now; nil where one facilitator can.
+func (f *Failover) Ready(ctx context.Context) error {
+	var errs []error
+	for _, l := range f.links {
+		err := l.ready(ctx)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Settle returns settled only with a proof of our own node.
+func (f *Failover) Settle(ctx context.Context, s chain.Signed) chain.Settlement {
+	var (
+		shown bool
+		sent  common.Hash
+		errs  []error
+	)
+	order := f.order()
+	if len(order) == 1 {
+		return order[0].settle(ctx, s, 1)
+	}
+	for i, l := range order {
+		got := l.settle(ctx, s, len(order)-i)
+		switch {
+		case got.Status == chain.StatusSettled:
+			return got
+		case got.Status == chain.StatusReleased && got.PayerFault:
+			if shown {
+				got.Status, got.Transaction = chain.StatusRejected, sent
+			}
+			return got
+		case got.Status == chain.StatusRejected:
+			return got
+		}
+		errs = append(errs, got.Err)
+		shown = shown || got.Status != chain.StatusReleased
+		if got.Transaction != (common.Hash{}) {
+			sent = got.Transaction
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if !shown {
+		return chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: errors.Join(errs...)}
+	}
+	why := whyTrouble
+	if sent != (common.Hash{}) {
+		why = whyPending
+	}
+	return unknown(sent, why, errors.Join(errs...))
+}
+
+// order puts those first that are expected to work. Within both groups the order of the configuration stands.
+func (f *Failover) order() []link {
+	now := f.now()
+	return slices.SortedStableFunc(slices.Values(f.links), func(a, b link) int { return cmp.Compare(rank(a, now), rank(b, now)) })
+}
+
+func rank(l link, now time.Time) int {
+	if l.preferred(now) {
+		return 0
+	}
+	return 1
+}
+
+// ours is our engine as a link. It waits for its own transaction as long as there is time: another sender could not be faster.
+type ours struct{ engine *Engine }
+
+func (o ours) settle(ctx context.Context, s chain.Signed, _ int) chain.Settlement {
+	return o.engine.Settle(ctx, s)
+}
+
+func (o ours) ready(ctx context.Context) error { return o.engine.Ready(ctx) }
+
+func (ours) preferred(time.Time) bool { return true }

@@ -1,0 +1,198 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"market/internal/chain"
+	"market/internal/wire"
+)
+
+const (
+	// freshFor is how long an answer to /supported counts. askEvery asks several times in it.
+	freshFor = 30 * time.Second
+	askEvery = 10 * time.Second
+	askAgain = 2 * time.Second // after an answer that was none
+
+	kindsSaid = 8 // how many kinds a message repeats
+)
+
+// A SupportedKind is what a facilitator says it settles, of the one scheme that we use.
+type SupportedKind struct {
+	Version int
+	Network string // CAIP-2 for v2, a short name for v1
+}
+
+// state is what is known of the facilitator at a time.
+type state struct {
+	kinds      []SupportedKind
+	answeredAt time.Time // of the last good answer to /supported; zero: there was none
+	failed     error     // why the last question got no answer; nil where it got one
+	restUntil  time.Time
+	restFault  Fault
+}
+
+// supportedAnswer reads /supported. A kind that we cannot read is none of ours.
+func supportedAnswer(status int, body []byte) ([]SupportedKind, Fault) {
+	if fault := statusFault(status); fault != 0 {
+		return nil, fault
+	}
+	root, err := wire.ParseObject(body)
+	if err != nil {
+		return nil, faultOf(err)
+	}
+	list := root.Members["kinds"]
+	if list.Kind != wire.Array {
+		return nil, BadShape
+	}
+	var kinds []SupportedKind
+	for _, item := range list.Items {
+		version, network := item.Members["x402Version"], item.Members["network"]
+		if item.Members["scheme"].Text != scheme || network.Kind != wire.String || !networkForm.MatchString(network.Text) || version.Kind != wire.Number {
+			continue
+		}
+		switch version.Text {
+		case "1":
+			kinds = append(kinds, SupportedKind{v1, network.Text})
+		case "2":
+			kinds = append(kinds, SupportedKind{v2, network.Text})
+		}
+	}
+	return kinds, 0
+}
+
+var networkForm = regexp.MustCompile(`^[-_a-zA-Z0-9:*]{1,64}$`)
+
+// versionFor is the newest version in which kinds cover a network; 0 where none does.
+func versionFor(kinds []SupportedKind, n chain.Network) int {
+	best := 0
+	for _, k := range kinds {
+		switch {
+		case k.Version == v2 && (k.Network == n.ID || k.Network == "eip155:*"):
+			return v2
+		case k.Version == v1 && n.V1Name != "" && k.Network == n.V1Name:
+			best = v1
+		}
+	}
+	return best
+}
+
+// Ask asks /supported once and keeps the answer. The error is a *Trouble.
+func (c *Client) Ask(ctx context.Context) error {
+	const call = "supported"
+	asking, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	got := c.do(asking, http.MethodGet, call, nil)
+	if got.fault != 0 && ctx.Err() != nil {
+		return c.trouble(call, got.fault, got.status, got.err) // it is we who left
+	}
+	if got.fault != 0 {
+		return c.keep(nil, c.trouble(call, got.fault, got.status, got.err))
+	}
+	kinds, fault := supportedAnswer(got.status, got.body)
+	if fault != 0 {
+		c.rest(fault, got.retryAfter)
+		return c.keep(nil, c.trouble(call, fault, got.status, nil))
+	}
+	return c.keep(kinds, nil)
+}
+
+// keep writes down what a question brought, and tells when that changed.
+func (c *Client) keep(kinds []SupportedKind, failed *Trouble) error {
+	c.mu.Lock()
+	before := c.state.failed
+	if failed == nil {
+		c.state.kinds, c.state.answeredAt, c.state.failed = kinds, c.opts.Now(), nil
+	} else {
+		c.state.failed = failed
+	}
+	c.mu.Unlock()
+	switch {
+	case failed == nil && before != nil:
+		c.opts.Report(nil)
+	case failed != nil && before == nil:
+		c.opts.Report(failed)
+	}
+	if failed == nil {
+		return nil
+	}
+	return failed
+}
+
+// Watch asks again and again until the context ends.
+func (c *Client) Watch(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		pause := askEvery
+		if c.state.failed != nil {
+			pause = askAgain
+		}
+		c.mu.Unlock()
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if err := c.Ask(ctx); err != nil && ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// Ready says why the facilitator is not to be relied on for a network: it has not said for a while that it settles there, it cannot be
+// reached, or it asked for a pause. It asks nothing; Watch does.
+func (c *Client) Ready(n chain.Network) error {
+	const call = "supported"
+	if err := c.resting(call); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	failed := c.state.failed
+	trouble, _ := failed.(*Trouble) //nolint:errorlint // kept bare
+	switch {
+	case trouble != nil && trouble.Fault == Unreached:
+		return failed
+	case c.state.answeredAt.IsZero() || c.opts.Now().Sub(c.state.answeredAt) > freshFor:
+		if failed != nil {
+			return failed
+		}
+		return c.trouble(call, TimedOut, 0, nil)
+	case versionFor(c.state.kinds, n) == 0:
+		return c.trouble(call, Unsupported, 0, nil)
+	}
+	return nil
+}
+
+// version is the one to speak with the facilitator about a network; 0: it has not said that it settles there.
+func (c *Client) version(n chain.Network) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return versionFor(c.state.kinds, n)
+}
+
+// Says tells an operator what the facilitator answered to /supported.
+func (c *Client) Says() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.state.failed != nil:
+		return c.state.failed.Error()
+	case len(c.state.kinds) == 0:
+		return fmt.Sprintf("facilitator %s supports no network with the scheme %s", c.opts.Name, scheme)
+	}
+	var names []string
+	for _, k := range c.state.kinds[:min(kindsSaid, len(c.state.kinds))] {
+		names = append(names, fmt.Sprintf("%s (v%d)", k.Network, k.Version))
+	}
+	if more := len(c.state.kinds) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("facilitator %s supports %s", c.opts.Name, strings.Join(names, ", "))
+}

@@ -1,0 +1,115 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+)
+
+// A Fault is what was wrong with an answer, or with getting one.
+type Fault int
+
+const (
+	_             Fault = iota
+	Unreached           // there was no connection to send anything on, or nothing to send
+	Resting             // it asked us a moment ago to stay away, so it was not asked
+	Unsupported         // it has not said that it settles on this network, so it was not asked
+	TimedOut            // no whole answer came in time
+	Broken              // the connection broke
+	Redirected          // 3xx: we do not follow it, an authorization is not for whoever is named there
+	Turned              // another 4xx: it does not take the request
+	Unauthorized        // 401 or 403: it does not take our credential
+	Unpaid              // 402: it wants money from us
+	Throttled           // 429
+	Failing             // 5xx
+	TooLarge            // more than answerMax
+	NotJSON             // HTML, nothing, or a part of JSON
+	BadShape            // JSON without the members that it has to have, or with others in their place
+	NoTransaction       // it names no transaction where there has to be one
+	OtherNetwork        // it speaks of another network
+	OtherPayer          // it speaks of another payer
+	Contradiction       // it says yes and no in one answer
+	faultEnd
+)
+
+// Faults returns every fault.
+func Faults() []Fault {
+	var all []Fault
+	for f := Unreached; f < faultEnd; f++ {
+		all = append(all, f)
+	}
+	return all
+}
+
+func (f Fault) String() string {
+	switch f {
+	case Unreached:
+		return "cannot be reached"
+	case Resting:
+		return "asked for a pause"
+	case Unsupported:
+		return "has not said that it settles on this network"
+	case TimedOut:
+		return "gave no answer in time"
+	case Broken:
+		return "broke the connection"
+	case Redirected:
+		return "redirects, which is not followed"
+	case Turned:
+		return "does not take the request"
+	case Unauthorized:
+		return "does not take our credential"
+	case Unpaid:
+		return "wants to be paid"
+	case Throttled:
+		return "throttles us"
+	case Failing:
+		return "has trouble of its own"
+	case TooLarge:
+		return "answers too much"
+	case NotJSON:
+		return "answers no JSON"
+	case BadShape:
+		return "answers JSON of another shape"
+	case NoTransaction:
+		return "names no transaction"
+	case OtherNetwork:
+		return "speaks of another network"
+	case OtherPayer:
+		return "speaks of another payer"
+	case Contradiction:
+		return "says yes and no at once"
+	}
+	return "fault of no name"
+}
+
+// A Trouble is the facilitator's, or that of the way to it: never the payer's and never the service's. Its text holds nothing that the
+// facilitator wrote.
+type Trouble struct {
+	Facilitator string // its name in our configuration
+	Call        string // "settle"
+	Fault       Fault
+	Status      int // of HTTP; 0 where none came
+	Err         error
+}
+
+func (t *Trouble) Error() string {
+	text := fmt.Sprintf("facilitator %s: %s: it %s", t.Facilitator, t.Call, t.Fault)
+	if t.Status != 0 {
+		text += fmt.Sprintf(" (HTTP status %d)", t.Status)
+	}
+	if t.Err != nil {
+		text += ": " + t.Err.Error()
+	}
+	return text
+}
+
+func (t *Trouble) Unwrap() error { return t.Err }
+
+// clean drops the URL from an error of the HTTP client: some operators have a key in its path.
+func clean(err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		return request.Err
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package facilitator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"market/internal/chain"
+	"market/internal/crash"
+	"market/internal/facilitator/remote"
+)
+
+const (
+	// lookTime is kept of the last facilitator's time for a look of our own at the chain.
+	lookTime = 2 * time.Second
+	// byLogEvery is how many looks for a transaction that nobody has go by before the transfer is looked for by its logs: it can have been
+	// sent again under another hash.
+	byLogEvery = 4
+	// troubleRest and wordRest are how long a facilitator comes last after it left something unclear, or claimed a payment that our node
+	// did not see. It is still used where no other is there.
+	troubleRest = 5 * time.Second
+	wordRest    = time.Minute
+	// lookBack is in how many of the newest blocks the transfer of a used nonce is looked for, as in Options.
+	lookBack = 1_800
+)
+
+// theirs is somebody else's facilitator on one network. It is told what we have checked, and believed as far as our own node bears it out.
+type theirs struct {
+	client     *remote.Client
+	node       *chain.Node
+	treasuries []common.Address
+	now        func() time.Time
+
+	lastUntil atomic.Int64 // until when it comes last, in Unix nanoseconds
+}
+
+func (t *theirs) ready(context.Context) error { return t.client.Ready(t.node.Network()) }
+
+func (t *theirs) preferred(now time.Time) bool {
+	return now.UnixNano() >= t.lastUntil.Load() && t.client.Ready(t.node.Network()) == nil
+}
+
+func (t *theirs) comesLast(rest time.Duration) { t.lastUntil.Store(t.now().Add(rest).UnixNano()) }
+
+// settle shows an authorization and finds out what became of it. left is how many facilitators, this one among them, share the time.
+func (t *theirs) settle(ctx context.Context, s chain.Signed, left int) chain.Settlement {
+	step := crash.Send
+	if slices.Contains(t.treasuries, s.From) {
+		step = crash.RefundSend
+	}
+	asking, cancel := share(ctx, left)
+	crash.Before(step)
+	said := t.client.Settle(asking, t.node.Network(), s)
+	crash.After(step)
+	cancel()
+	switch said.Kind {
+	case remote.Unsent:
+		return chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: said.Err}
+	case remote.Paid, remote.Pending:
+		return t.prove(ctx, s, said)
+	case remote.Declined, remote.Refused, remote.Unclear:
+	}
+	// Whatever it says, the transfer may be there: by its hand, or by that of somebody who was shown the authorization before.
+	if proof, found, err := t.byLog(ctx, s); found {
+		return t.await(ctx, s, proof.Transaction)
+	} else if err != nil {
+		return unknown(common.Hash{}, whyTrouble, errors.Join(said.Err, err))
+	}
+	if said.Kind == remote.Declined && said.Blame != remote.BlameNone {
+		return t.judge(ctx, s, said)
+	}
+	t.comesLast(troubleRest)
+	return unknown(common.Hash{}, whyTrouble, said.Err)
+}
+
+// share is the time that one of several facilitators may take of what is left.
+func share(ctx context.Context, left int) (context.Context, context.CancelFunc) {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
+	}
+	rest := time.Until(deadline)
+	limit := rest / time.Duration(max(1, left))
+	if left <= 1 && rest > 2*lookTime {
+		limit = rest - lookTime
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
+var errNotBorne = errors.New("our node does not see the transfer that the facilitator speaks of")
+
+// prove waits until our node has the transfer deep enough: in the transaction that the facilitator names, or in another one.
+func (t *theirs) prove(ctx context.Context, s chain.Signed, said remote.Answer) chain.Settlement {
+	again := time.NewTicker(lookEvery)
+	defer again.Stop()
+	for look := 1; ; look++ {
+		receipts, err := t.node.Receipts(ctx, []common.Hash{said.Transaction})
+		elsewhere := look%byLogEvery == 0
+		if err == nil {
+			proof, v := judge(receipts[0], s.Expect(), t.node.Network().ServeAtDepth)
+			switch v {
+			case verdictSettled:
+				return settled(proof)
+			case verdictReverted, verdictUnproved:
+				elsewhere = true
+			case verdictWait:
+			}
+			if elsewhere {
+				if other, found, _ := t.byLog(ctx, s); found {
+					return t.await(ctx, s, other.Transaction)
+				}
+			}
+			if v == verdictReverted || v == verdictUnproved {
+				t.comesLast(wordRest)
+				return unknown(said.Transaction, whyMismatch, errors.Join(said.Err, t.named(errNotBorne)))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			t.comesLast(wordRest)
+			return unknown(said.Transaction, whyPending, errors.Join(said.Err, t.named(errNotBorne), err))
+		case <-again.C:
+		}
+	}
+}
+
+func (t *theirs) named(err error) error {
+	return fmt.Errorf("facilitator %s: %w", t.client.Name(), err)
+}
+
+// byLog looks for the transfer by the logs of its authorization, whoever sent it.
+func (t *theirs) byLog(ctx context.Context, s chain.Signed) (chain.Proof, bool, error) {
+	// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
+	used, block, err := t.node.UsedAt(ctx, s.Asset, s.From, s.Nonce, 1)
+	if err != nil || !used {
+		return chain.Proof{}, false, err
+	}
+	return t.node.FindSettlementTo(ctx, s.Expect(), block-min(block, lookBack), block)
+}
+
+// await waits until a transfer that is on the chain is deep enough.
+func (t *theirs) await(ctx context.Context, s chain.Signed, transaction common.Hash) chain.Settlement {
+	again := time.NewTicker(lookEvery)
+	defer again.Stop()
+	for {
+		proof, depth, found, err := t.node.Locate(ctx, s.Expect(), transaction)
+		if err == nil && found && depth >= t.node.Network().ServeAtDepth {
+			return settled(proof)
+		}
+		select {
+		case <-ctx.Done():
+			return unknown(transaction, whyPending, errors.Join(err, ctx.Err()))
+		case <-again.C:
+		}
+	}
+}
+
+// judge holds a no against what the asset says to our own node: the payer is blamed, and invited to sign another payment, only where that
+// bears it out.
+func (t *theirs) judge(ctx context.Context, s chain.Signed, said remote.Answer) chain.Settlement {
+	err := t.node.Simulate(ctx, common.Address{}, chain.SettleGas, s)
+	revert, reverted := errors.AsType[*chain.Revert](err)
+	switch {
+	case !reverted:
+		// The asset would take it, so the next facilitator may have more luck.
+		t.comesLast(troubleRest)
+		return unknown(common.Hash{}, whyTrouble, errors.Join(said.Err, err))
+	case revert.Kind == chain.RevertNonceUsed:
+		// Between the look before and this one it may have been used by the very transfer that pays.
+		if proof, found, err := t.byLog(ctx, s); found {
+			return t.await(ctx, s, proof.Transaction)
+		} else if err != nil {
+			return unknown(common.Hash{}, whyTrouble, errors.Join(said.Err, err))
+		}
+	}
+	return chain.Settlement{Status: chain.StatusRejected, Transaction: said.Transaction, Why: revert.Code(),
+		PayerFault: blames(ctx, t.node, s, revert), Err: errors.Join(said.Err, revert)}
+}
