@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"market/internal/config"
+	"market/internal/server"
 )
 
 // A process is what every program of ours has: a database, two doors, work beside them, and an order in which they end.
@@ -63,7 +64,7 @@ func (p *process) listenAt(ctx context.Context, address config.Address) (net.Lis
 // open opens both doors.
 func (p *process) open(public, ops *http.Server) {
 	p.public, p.ops = public, ops
-	p.serve(public, p.door)
+	p.serve(public, server.Readable(p.door))
 	p.serve(ops, p.opsDoor)
 }
 
