@@ -72,7 +72,6 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err := a.listen(ctx, c.Listen, c.OpsListen); err != nil {
 		return nil, err
 	}
-	a.door = server.Readable(a.door)
 	a.publicURL = c.PublicURL
 	if a.publicURL == "" {
 		a.publicURL = a.DoorURL()
