@@ -43,50 +43,42 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) err
 		return err
 	}
 	keys := deskKeys(c.Keys)
-	open, err := d.openRails(ctx, background, c.Networks, gas, desk.Recipients(keys))
+	open, checks, err := d.openRails(ctx, background, c.Networks, gas, desk.Recipients(keys))
 	if err != nil {
 		return err
 	}
-	door := desk.New(desk.Config{DB: d.db, Rails: open.desk(), Keys: keys, Signer: gas.Address().Hex(), Log: log})
+	door := desk.New(desk.Config{DB: d.db, Rails: open, Keys: keys, Signer: gas.Address().Hex(), Log: log})
 	d.running.Go(func() { door.Tidy(background) })
-	ready := readiness.New(open.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
+	ready := readiness.New(checks, readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
 	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now}).Ops())
 	return nil
 }
 
 // openRails connects to every network and starts an engine on it that works for others.
-func (d *Desk) openRails(ctx, background context.Context, networks []config.Network, gas chain.Key, recipients func(common.Address) bool) (rails, error) {
-	var open rails
+func (d *Desk) openRails(ctx, background context.Context, networks []config.Network, gas chain.Key, recipients func(common.Address) bool,
+) (open []desk.Rail, checks map[string]readiness.Check, err error) {
+	checks = map[string]readiness.Check{}
 	for _, n := range networks {
-		r := rail{network: networkOf(n), gas: gas.Address()}
-		var err error
-		if r.node, err = chain.Dial(ctx, r.network); err != nil {
-			return nil, fmt.Errorf("network %s: %w", n.ID, err)
+		node, err := chain.Dial(ctx, networkOf(n))
+		if err != nil {
+			return nil, nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
-		d.closers = append(d.closers, func(context.Context) error { r.node.Close(); return nil })
-		if err := checkAssets(ctx, r); err != nil {
-			return nil, fmt.Errorf("network %s: %w", n.ID, err)
+		d.closers = append(d.closers, func(context.Context) error { node.Close(); return nil })
+		if err := checkAssets(ctx, node); err != nil {
+			return nil, nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
-		r.engine, err = facilitator.NewEngine(r.node, d.db, gas, facilitator.Options{
+		engine, err := facilitator.NewEngine(node, d.db, gas, facilitator.Options{
 			Recipients: recipients,
 			Report:     func(err error) { d.log.Warn().Err(err).Str("network", n.ID).Msg("settling engine") },
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		d.running.Go(func() { r.engine.Run(background) })
-		open = append(open, r)
+		d.running.Go(func() { engine.Run(background) })
+		open = append(open, desk.Rail{Network: node.Network(), Node: node, Engine: engine})
+		checks[n.ID] = checkOf(node, engine.Ready)
 	}
-	return open, nil
-}
-
-// desk returns what the door needs of each rail.
-func (rs rails) desk() []desk.Rail {
-	var out []desk.Rail
-	for _, r := range rs {
-		out = append(out, desk.Rail{Network: r.network, Node: r.node, Engine: r.engine})
-	}
-	return out
+	return open, checks, nil
 }
 
 func deskKeys(keys []config.APIKey) []desk.Key {

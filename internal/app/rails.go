@@ -58,7 +58,7 @@ func (a *App) openRails(ctx, background context.Context, c config.Config) (rails
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
 		a.closers = append(a.closers, func(context.Context) error { r.node.Close(); return nil })
-		if err := checkAssets(ctx, r); err != nil {
+		if err := checkAssets(ctx, r.node); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
 		if err := a.openFacilitators(background, c, &r, k.gas, others); err != nil {
@@ -90,12 +90,12 @@ func (a *App) openFacilitators(background context.Context, c config.Config, r *r
 	return nil
 }
 
-func checkAssets(ctx context.Context, r rail) error {
+func checkAssets(ctx context.Context, node *chain.Node) error {
 	checking, cancel := context.WithTimeout(ctx, assetTime)
 	defer cancel()
 	var errs []error
-	for _, asset := range r.network.Assets {
-		errs = append(errs, r.node.CheckAsset(checking, asset))
+	for _, asset := range node.Network().Assets {
+		errs = append(errs, node.CheckAsset(checking, asset))
 	}
 	return errors.Join(errs...)
 }
@@ -227,18 +227,23 @@ func (rs rails) notary() payment.Notary {
 func (rs rails) checks() map[string]readiness.Check {
 	out := map[string]readiness.Check{}
 	for _, r := range rs {
-		out[r.network.ID] = func(ctx context.Context) error {
-			head, err := r.node.FreshHead(ctx)
-			if err != nil {
-				return err
-			}
-			if age := time.Since(time.Unix(int64(head.Time), 0)); age > headAgeMax { //nolint:gosec // seconds, range-checked by chain
-				return fmt.Errorf("the newest block is %s old", age.Truncate(time.Second))
-			}
-			return r.failover.Ready(ctx)
-		}
+		out[r.network.ID] = checkOf(r.node, r.failover.Ready)
 	}
 	return out
+}
+
+// checkOf is the check of a network on which somebody settles.
+func checkOf(node *chain.Node, settles func(context.Context) error) readiness.Check {
+	return func(ctx context.Context) error {
+		head, err := node.FreshHead(ctx)
+		if err != nil {
+			return err
+		}
+		if age := time.Since(time.Unix(int64(head.Time), 0)); age > headAgeMax { //nolint:gosec // seconds, range-checked by chain
+			return fmt.Errorf("the newest block is %s old", age.Truncate(time.Second))
+		}
+		return settles(ctx)
+	}
 }
 
 // rules returns what a listing has to keep to: a price that every asset can express and that covers every network's floor.
