@@ -216,7 +216,7 @@ func TestWallets_AWalletOfTwoFacesIsRejectedAndSoonNotTried(t *testing.T) {
 	}
 	a := w.Send(t, ask, w.SignAs(t, wallet, terms, longer))
 	expect(t, "a third of the same wallet", a, http.StatusPaymentRequired, "payment_invalid")
-	if sent := w.Sent(t); sent != 2 || a.JSON["error"] != "invalid_exact_evm_transaction_failed" {
+	if sent := w.Sent(t); sent != 2 || a.JSON["error"] != "invalid_transaction_state" {
 		t.Errorf("%d transactions were sent, x402's word is %v", sent, a.JSON["error"])
 	}
 	if s.Asked() != 0 || len(w.OpenStrikes(t, s.Slug)) != 0 {
