@@ -16,6 +16,8 @@ const (
 	callTime = 5 * time.Second // one round trip, with its answer read
 	// answerMax is what is read of one answer: a full batch of receipts of busy transactions is far smaller.
 	answerMax = 16 << 20 // bytes
+	// wordMax is what is read of an answer that a stranger's contract words, and that is one word: such an answer costs the stranger nothing.
+	wordMax = 4 << 10 // bytes
 	// batchMax is the calls of one round trip; public nodes refuse larger ones.
 	batchMax = 50
 )

@@ -38,15 +38,15 @@ func (n *Node) Takes(ctx context.Context, wallet common.Address, digest common.H
 		return false, fmt.Errorf("ask wallet %s: %w", wallet, err)
 	}
 	var out hexutil.Bytes
-	err = n.call(ctx, &out, "eth_call", message{To: wallet, Gas: SettleGas, Data: append(magic[:], data...)}, latest)
+	err = n.call(capped(ctx, wordMax), &out, "eth_call", message{To: wallet, Gas: SettleGas, Data: append(magic[:], data...)}, latest)
 	if err != nil {
 		var reverted *Revert
-		if errors.As(revertOr(err), &reverted) {
+		if errors.As(revertOr(err), &reverted) || errors.Is(err, errTooLarge) {
 			return false, nil
 		}
 		return false, err
 	}
-	// The token reads the first word and lets more follow, so we do.
+	// The token reads the first word and lets more follow, so we do, up to wordMax.
 	return len(out) >= word && common.Hash(out[:word]) == common.Hash{magic[0], magic[1], magic[2], magic[3]}, nil
 }
 

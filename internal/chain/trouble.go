@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +75,7 @@ func line(s string) string {
 // errTooLarge is an answer past the limit.
 var errTooLarge = errors.New("the answer is too large")
 
-// limited caps each answer, so that a hostile node cannot fill the memory.
+// limited caps each answer, so that a hostile node cannot fill the memory. A request may set a lower cap.
 type limited struct {
 	next http.RoundTripper
 	max  int64 // bytes
@@ -85,8 +86,19 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	response.Body = &limitedBody{ReadCloser: response.Body, left: l.max}
+	most := l.max
+	if lower, ok := r.Context().Value(capKey{}).(int64); ok {
+		most = min(most, lower)
+	}
+	response.Body = &limitedBody{ReadCloser: response.Body, left: most}
 	return response, nil
+}
+
+type capKey struct{}
+
+// capped lowers the cap of the answers that are waited for under the context.
+func capped(ctx context.Context, bytes int64) context.Context {
+	return context.WithValue(ctx, capKey{}, bytes)
 }
 
 type limitedBody struct {

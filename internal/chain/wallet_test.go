@@ -3,7 +3,9 @@ package chain
 import (
 	"bytes"
 	"crypto/ecdsa"
+	"encoding/hex"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -138,6 +140,13 @@ func TestNode_Simulate_AWalletThatFloodsTheTokenIsNoEvidence(t *testing.T) {
 	}
 	if takes, err := g.node.Takes(t.Context(), flood.address, common.Hash{1}, g.signed(t, flood, 0).Signature); takes || err != nil {
 		t.Errorf("a quarter of a megabyte of nothing is taken for yes: %v, %v", takes, err)
+	}
+	yes := hex.EncodeToString(magic[:])
+	for bytes, want := range map[int]bool{1 << 10: true, wordMax: false} {
+		long := dialFake(t, fakeNode{"eth_call": `"0x` + yes + strings.Repeat("00", bytes) + `"`})
+		if takes, err := long.Takes(t.Context(), flood.address, common.Hash{1}, g.signed(t, flood, 0).Signature); takes != want || err != nil {
+			t.Errorf("a yes with %d bytes after it: %v, %v", bytes, takes, err)
+		}
 	}
 }
 

@@ -26,7 +26,8 @@ type admitted struct {
 	doubt error
 	// simulated says that the very transfer went through when it was simulated for this request.
 	simulated bool
-	block     uint64 // the head that it was checked at
+	account   *chain.AccountState // of the payer, where it was read for this request
+	block     uint64              // the head that it was checked at
 	// identifier is the name that the caller gave the payment; empty for none.
 	identifier string
 }

@@ -55,7 +55,9 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted)
 	if !ok {
 		return p.known(ctx, id, r, paid, refusal.New(call.InputInvalid, "the body did not arrive whole"))
 	}
-	if no := p.means(ctx, r, paid); no != nil {
+	before, end := p.claiming.begin(paid.identity(), payment.Open{Nonce: paid.signed.Nonce, Amount: paid.signed.Value})
+	defer end()
+	if no := p.means(ctx, r, paid, before); no != nil {
 		return p.known(ctx, id, r, paid, no)
 	}
 	// Whether a claim stands must be known, so the caller's leaving may not cut it short.

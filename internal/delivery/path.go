@@ -14,6 +14,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/cooldown"
+	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/readiness"
 	"market/internal/siwx"
@@ -44,6 +45,7 @@ type Node interface {
 	Head(ctx context.Context) (chain.Head, error)
 	Account(ctx context.Context, asset, owner common.Address, nonce common.Hash) (chain.AccountState, error)
 	Simulate(ctx context.Context, from common.Address, gas uint64, s chain.Signed) error
+	Holdings(ctx context.Context, asset, owner common.Address, nonces []common.Hash) (balance money.Amount, used []bool, err error)
 	Takes(ctx context.Context, wallet common.Address, digest common.Hash, s chain.Signature) (bool, error)
 }
 
@@ -90,6 +92,7 @@ type Path struct {
 	owner    uuid.UUID // this process, as owner of the calls it walks
 	payments payment.Store
 	quotes   atomic.Pointer[quotes]
+	claiming claiming
 	walking  sync.WaitGroup
 }
 

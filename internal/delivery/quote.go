@@ -15,6 +15,9 @@ import (
 	"market/internal/refusal"
 )
 
+// termsHoldMin is the shortest time for which terms are signed: less is of no use to anybody, and would make every request cost a signature.
+const termsHoldMin = 10 * time.Second
+
 // quotes keeps what is the same for all who ask for the price of an endpoint. It belongs to one snapshot of the catalog and is thrown away
 // with it, so nothing in it can be of an older listing or price.
 type quotes struct {
@@ -33,7 +36,7 @@ type quoteKey struct {
 type quote struct {
 	bazaar    payment.Bazaar
 	challenge payment.Challenge // zero where the path has parameters: then the challenge is of one path
-	until     time.Time
+	until     time.Time         // zero where nothing is signed: then it stands as long as its snapshot
 }
 
 // challenge returns the challenge of a target. Its terms are signed, which costs as much as the rest of an answer, once for all who ask within a
@@ -73,7 +76,7 @@ func (p *Path) quoteOf(t catalog.Target, offers []payment.Offer) (quote, error) 
 	kept.mu.RLock()
 	q, found := kept.kept[key]
 	kept.mu.RUnlock()
-	if found && now.Before(q.until) {
+	if found && (q.until.IsZero() || now.Before(q.until)) {
 		return q, nil
 	}
 	q, err := p.newQuote(t, offers, now)
@@ -100,11 +103,17 @@ func (p *Path) quotesOf(s *catalog.Snapshot) *quotes {
 // half of that, so that a replica that hears of the change late has promised nothing that is not kept.
 func (p *Path) newQuote(t catalog.Target, offers []payment.Offer, now time.Time) (quote, error) {
 	holds := p.QuoteValidity / 2
-	q := quote{bazaar: payment.NewBazaar(p.listing(t.Service.Slug, t.Endpoint)), until: now.Add(holds / 2)}
+	q := quote{bazaar: payment.NewBazaar(p.listing(t.Service.Slug, t.Endpoint))}
 	if len(t.Params) > 0 {
 		return q, nil
 	}
 	r := p.resource(t)
+	if holds < termsHoldMin {
+		var err error
+		q.challenge, err = payment.NewChallenge(r, offers, payment.WithBazaar(q.bazaar))
+		return q, err
+	}
+	q.until = now.Add(holds / 2)
 	signed, err := payment.SignTerms(p.Notary, r, offers, uint64(now.Add(holds).Unix())) //nolint:gosec // a clock after 1970
 	if err != nil {
 		return quote{}, err

@@ -115,6 +115,31 @@ func TestQuote_TermsAreSignedOnceForAllWhoAsk(t *testing.T) {
 	}
 }
 
+// Terms that hold for a moment would cost a signature on every request, and nobody could use them.
+func TestQuote_TermsThatHoldForAMomentAreNotSigned(t *testing.T) {
+	t.Parallel()
+	for validity, signs := range map[time.Duration]bool{0: false, 2*termsHoldMin - 2: false, 2 * termsHoldMin: true} {
+		a := newAsking(t)
+		a.QuoteValidity = validity
+		e := a.endpoint("/now")
+		first := a.quote(t, e, "/now", nil)
+		if got := until(t, first) != 0; got != signs {
+			t.Errorf("valid for %s: signed %v", validity, got)
+		}
+		a.now = a.now.Add(24 * time.Hour)
+		a.quote(t, e, "/now", nil)
+		kept := a.quotes.Load().kept
+		for _, q := range kept {
+			if q.until.IsZero() == signs {
+				t.Errorf("valid for %s: kept until %s", validity, q.until)
+			}
+		}
+		if len(kept) != 1 {
+			t.Errorf("valid for %s: %d quotes are kept", validity, len(kept))
+		}
+	}
+}
+
 func TestQuote_NothingOutlivesItsListing(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)

@@ -44,6 +44,9 @@ func (p *Path) outcomeReceipt(r Record) payment.OutcomeReceipt {
 	out := payment.OutcomeReceipt{Version: statementVersion, Network: r.Network, ResourceURL: p.resourceURL(r.Service, r.Path), Payer: r.Payer.Hex(),
 		IssuedAt: uint64(r.Recorded.Unix()), Transaction: hashText(r.Transaction), Call: r.Call.String(), Outcome: string(r.Outcome), //nolint:gosec // as above
 		Reason: string(r.Reason), Amount: r.Amount.String(), Asset: r.Asset.Hex(), RefundState: payment.RefundNone}
+	if !r.Proved {
+		out.Transaction = "" // what was sent moved nothing
+	}
 	switch {
 	case r.Refund != nil && r.Refund.State == refund.StateVoid, r.Reason == call.SettlementLost:
 		out.RefundState = payment.RefundVoid

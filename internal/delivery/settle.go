@@ -15,51 +15,10 @@ import (
 	"market/internal/refusal"
 )
 
-// undoneMax is how many payments of a day the code of one payer's account may take back on the chain: each costs a transaction.
-const undoneMax = 2
-
 // A settlement is a proved payment and what the service's standing was when it was written.
 type settlement struct {
 	standing
 	proof chain.Proof
-}
-
-// means refuses a payer that cannot pay, or that provokes failures. Only strangers are looked up on the chain: an empty wallet should
-// cost neither a claim nor a settlement.
-func (p *Path) means(ctx context.Context, r Request, paid *admitted) *refusal.Error {
-	s := paid.signed
-	rest, err := p.Refunds.refundRest(ctx, p.DB, s.From, r.Target.Endpoint.ID)
-	if err != nil {
-		return refusal.New(call.Internal, "").WithCause(err)
-	}
-	if rest > 0 {
-		return refusal.New(call.RefundLimit, "too many of this payer's calls to this endpoint ended refunded").WithUntil(p.Now().Add(rest))
-	}
-	payer, err := p.payments.Payer(ctx, p.DB, s.From)
-	switch {
-	case err != nil:
-		return refusal.New(call.Internal, "").WithCause(err)
-	case payer.Undone >= undoneMax:
-		return refusal.New(call.PaymentInvalid, "the code of the payer's account took %d payments of the last day when they were simulated, and not on the chain",
-			payer.Undone).WithCause(payment.CodeFailed)
-	case payer.Known || paid.simulated:
-		return nil
-	}
-	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
-	if err != nil {
-		return notReady(p.Now().Add(readyRetry), err)
-	}
-	switch {
-	case account.NonceUsed:
-		// It may be used by the very transfer that pays us: the settlement looks for its log.
-		return nil
-	case account.Balance.Cmp(s.Value) < 0:
-		return unfunded()
-	case account.HasCode:
-		// A key that delegated to code (EIP-7702): the token asks the code, and no longer the key.
-		return p.simulate(ctx, paid)
-	}
-	return nil
 }
 
 // settle shows the authorization to the chain and writes what became of it: the second commit. A payment that was proved before this process

@@ -57,6 +57,7 @@ func (p *Path) askWallet(ctx context.Context, paid *admitted) *refusal.Error {
 	case !account.HasCode:
 		return asRefusal(paid.doubt)
 	case !account.NonceUsed:
+		paid.account = &account
 		return p.simulate(ctx, paid)
 	}
 	// The nonce may be used by the very transfer that pays us, which the settlement looks for. No transfer can be simulated any more, so the wallet
@@ -84,8 +85,11 @@ func (p *Path) simulate(ctx context.Context, paid *admitted) *refusal.Error {
 		return notReady(p.Now().Add(readyRetry), err)
 	}
 	switch revert.Kind {
-	case chain.RevertPaused, chain.RevertNonceUsed:
-		// The token is stopped, or the nonce was used a moment ago: the next try finds out by what.
+	case chain.RevertNonceUsed:
+		// It was used a moment ago; the next try finds out by what.
+		return refusal.New(call.NotReady, "this payment was used a moment ago; send the same one again in a few seconds, and it is found").
+			WithUntil(p.Now().Add(readyRetry)).WithCause(err)
+	case chain.RevertPaused:
 		return notReady(p.Now().Add(readyRetry), err)
 	case chain.RevertInsufficient:
 		return unfunded()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ type scripted struct {
 	accountErr, simulated error
 	takes                 bool
 	takesErr              error
+	balance               money.Amount // beside used
+	used                  []bool
 	reads                 int
 }
 
@@ -36,6 +39,11 @@ func (n *scripted) Account(context.Context, common.Address, common.Address, comm
 func (n *scripted) Simulate(context.Context, common.Address, uint64, chain.Signed) error {
 	n.reads++
 	return n.simulated
+}
+
+func (n *scripted) Holdings(_ context.Context, _, _ common.Address, nonces []common.Hash) (money.Amount, []bool, error) {
+	n.reads++
+	return n.balance, n.used[:len(nonces)], n.accountErr
 }
 
 func (n *scripted) Takes(context.Context, common.Address, common.Hash, chain.Signature) (bool, error) {
@@ -90,10 +98,17 @@ func TestPath_AskWallet_BelievesOnlyTheChain(t *testing.T) {
 		switch {
 		case tt.reason == "" && no != nil, tt.reason != "" && (no == nil || no.Reason != tt.reason):
 			t.Errorf("%s: %v, want %q", name, no, tt.reason)
+		case revertedBy(tt.node.simulated, chain.RevertNonceUsed) && !strings.Contains(no.Detail, "this payment was used a moment ago"):
+			t.Errorf("%s: %s", name, no.Detail)
 		case tt.word != "" && payment.CodeOfError(no) != tt.word:
 			t.Errorf("%s: x402's word is %s, want %s", name, payment.CodeOfError(no), tt.word)
 		}
 	}
+}
+
+func revertedBy(err error, kind chain.RevertKind) bool {
+	revert, ok := errors.AsType[*chain.Revert](err)
+	return ok && revert.Kind == kind
 }
 
 // What was claimed once is believed by its bytes, without a question; nothing else under its nonce is.

@@ -7,11 +7,12 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"market/internal/money"
 	"market/internal/postgres"
 )
 
-// undoneWindow is how long the chain's undoing a payment is held against its payer.
-const undoneWindow = 24 * time.Hour
+// payerWindow is how long a payment that the chain undid is held against its payer, and how far back open ones are looked for.
+const payerWindow = 24 * time.Hour
 
 // A Payer is what is known of who pays.
 type Payer struct {
@@ -20,20 +21,46 @@ type Payer struct {
 	// Undone counts the payments of a day that went through when they were simulated, cost us a transaction, and were undone by the chain because
 	// the payer's own code would not have them then. A key without code can not do that.
 	Undone int
+	// Broke counts those that the chain undid because the payer's money was gone by then.
+	Broke int
+	// Open are its other payments in the same asset that are not proved and not given up: each may still take its amount.
+	Open []Open
+}
+
+// An Open payment may have moved its amount, or may do so yet.
+type Open struct {
+	Nonce  common.Hash
+	Amount money.Amount
 }
 
 const payerSQL = `
 SELECT EXISTS (SELECT 1 FROM calls WHERE payer = $1 AND created_at > market_now() - interval '7 days' AND transaction IS NOT NULL),
-       (SELECT count(*) FROM calls
-	 WHERE payer = $1 AND created_at > market_now() - $2::interval AND state IN ('rejected', 'refused')
-	   AND transaction IS NULL AND sent_transaction IS NOT NULL AND why = ANY($3))`
+       count(*) FILTER (WHERE reverted AND why = ANY($3)), count(*) FILTER (WHERE reverted AND why = $4),
+       coalesce(array_agg(nonce) FILTER (WHERE open), '{}'), coalesce(array_agg(amount::text) FILTER (WHERE open), '{}')
+  FROM (SELECT nonce, amount, why,
+               state IN ('rejected', 'refused') AND transaction IS NULL AND sent_transaction IS NOT NULL AS reverted,
+               state IN ('settling', 'unknown') AND network = $5 AND asset = $6 AND nonce <> $7 AS open
+          FROM calls WHERE payer = $1 AND created_at > market_now() - $2::interval) day`
 
-// Payer looks a payer up.
-func (Store) Payer(ctx context.Context, db postgres.DB, address common.Address) (Payer, error) {
-	var p Payer
+// Payer looks the payer of a payment up.
+func (Store) Payer(ctx context.Context, db postgres.DB, i Identity) (Payer, error) {
+	var (
+		p       Payer
+		nonces  [][]byte
+		amounts []string
+	)
 	own := []string{string(CodeFailed), string(CodeSignature)}
-	if err := db.QueryRow(ctx, payerSQL, address[:], undoneWindow, own).Scan(&p.Known, &p.Undone); err != nil {
-		return Payer{}, fmt.Errorf("look up payer %s: %w", address, err)
+	err := db.QueryRow(ctx, payerSQL, i.Payer[:], payerWindow, own, CodeFunds, i.Network, i.Asset[:], i.Nonce[:]).
+		Scan(&p.Known, &p.Undone, &p.Broke, &nonces, &amounts)
+	if err != nil {
+		return Payer{}, fmt.Errorf("look up payer %s: %w", i.Payer, err)
+	}
+	for n, text := range amounts {
+		amount, err := money.ParseAmount(text)
+		if err != nil {
+			return Payer{}, fmt.Errorf("look up payer %s: %w", i.Payer, err)
+		}
+		p.Open = append(p.Open, Open{Nonce: common.BytesToHash(nonces[n]), Amount: amount})
 	}
 	return p, nil
 }

@@ -132,10 +132,15 @@ func readPayload[S Statement](payload wire.Value) (Statement, error) {
 	if err := d.Decode(&s); err != nil {
 		return nil, errors.New("its payload has a member that is unknown or of another type")
 	}
-	// What is encoded has every member, so one that is missing shows, and so does one in another case, which the decoder lets pass.
+	// What is encoded has every member, so one that is missing shows, and so does one in another case, which the decoder takes for ours.
 	again, err := wire.ParseObject(encodeJSON(s))
 	if err != nil {
 		return nil, fmt.Errorf("read payload: %w", err)
+	}
+	for name := range payload.Members {
+		if _, ours := again.Members[name]; !ours {
+			return nil, errors.New("its payload has a member that is unknown or in another case")
+		}
 	}
 	for name, member := range again.Members {
 		given, there := payload.Members[name]

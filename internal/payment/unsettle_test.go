@@ -2,6 +2,8 @@ package payment
 
 import (
 	"errors"
+	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -126,7 +128,8 @@ func TestStore_Payer_IsKnownForAWeekByAProvedPayment(t *testing.T) {
 	id := s.take(t, payment)
 	known := func(when string, payer common.Address, want bool) {
 		t.Helper()
-		if got, err := (Store{}).Payer(t.Context(), s.db, payer); err != nil || got != (Payer{Known: want}) {
+		got, err := Store{}.Payer(t.Context(), s.db, Identity{Network: payment.Network, Asset: payment.Signed.Asset, Payer: payer, Nonce: payment.Signed.Nonce})
+		if err != nil || !reflect.DeepEqual(got, Payer{Known: want}) {
 			t.Errorf("%s: %+v, %v; want known %v and nothing undone", when, got, err, want)
 		}
 	}
@@ -148,15 +151,16 @@ func TestStore_Payer_IsKnownForAWeekByAProvedPayment(t *testing.T) {
 	known("just outside the week", payer, false)
 }
 
-func TestStore_Payer_CountsWhatItsOwnCodeTookBack(t *testing.T) {
+func TestStore_Payer_CountsWhatTheChainTookBack(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	sent := common.Hash{7}
 	payer := s.claim(t).Signed.From
-	count := func(when string, want int) {
+	count := func(when string, undone, broke int) {
 		t.Helper()
-		if got, err := (Store{}).Payer(t.Context(), s.db, payer); err != nil || got != (Payer{Undone: want}) {
-			t.Errorf("%s: %+v, %v; want %d undone", when, got, err, want)
+		got, err := Store{}.Payer(t.Context(), s.db, Identity{Payer: payer})
+		if err != nil || !reflect.DeepEqual(got, Payer{Undone: undone, Broke: broke}) {
+			t.Errorf("%s: %+v, %v; want %d undone and %d without funds", when, got, err, undone, broke)
 		}
 	}
 	for name, tt := range map[string]struct {
@@ -164,29 +168,74 @@ func TestStore_Payer_CountsWhatItsOwnCodeTookBack(t *testing.T) {
 		why  Code
 		sent common.Hash
 	}{
-		"never sent":              {call.StateReleased, CodeSignature, common.Hash{}},
-		"rejected and never sent": {call.Rejected, CodeSignature, common.Hash{}},
-		"sent and unclear":        {call.Unknown, CodeFailed, sent},
-		"sent, without funds":     {call.Rejected, CodeFunds, sent},
+		"never sent":                                 {call.StateReleased, CodeSignature, common.Hash{}},
+		"rejected and never sent":                    {call.Rejected, CodeSignature, common.Hash{}},
+		"rejected and never sent, without funds":     {call.Rejected, CodeFunds, common.Hash{}},
+		"sent and unclear":                           {call.Unknown, CodeFailed, sent},
+		"sent, and used by a transfer of another's":  {call.Rejected, "invalid_exact_evm_nonce_already_used", sent},
+		"sent and unclear, where there are no funds": {call.Unknown, CodeFunds, sent},
 	} {
 		c := s.claim(t)
 		if err := (Store{}).Unsettle(t.Context(), s.db, s.take(t, c), c.Owner, tt.to, string(tt.why), tt.sent); err != nil {
 			t.Fatal(err)
 		}
-		count(name, 0)
+		count(name, 0, 0)
 	}
-	for n, why := range []Code{CodeFailed, CodeSignature} {
+	for n, why := range []Code{CodeFailed, CodeSignature, CodeFunds} {
 		c := s.claim(t)
 		id := s.take(t, c)
 		if err := (Store{}).Unsettle(t.Context(), s.db, id, c.Owner, call.Rejected, string(why), sent); err != nil {
 			t.Fatal(err)
 		}
-		count("undone", n+1)
+		undone, broke := min(n+1, 2), max(n-1, 0)
+		count("taken back", undone, broke)
 		s.move(t, id, call.StateRefused, common.Hash{})
-		count("undone and over", n+1)
+		count("taken back and over", undone, broke)
 	}
-	pgtest.Shift(t, s.db, undoneWindow-time.Microsecond)
-	count("just inside the day", 2)
+	pgtest.Shift(t, s.db, payerWindow-time.Microsecond)
+	count("just inside the day", 2, 1)
 	pgtest.Shift(t, s.db, time.Microsecond)
-	count("a day later", 0)
+	count("a day later", 0, 0)
+}
+
+func TestStore_Payer_ListsWhatMayStillTakeMoney(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	own := s.claim(t)
+	s.take(t, own)
+	var want []Open
+	for n, state := range call.States() {
+		c := s.claim(t)
+		s.move(t, s.take(t, c), state, common.Hash{byte(n + 1)})
+		if state == call.Settling || state == call.Unknown {
+			want = append(want, Open{Nonce: c.Signed.Nonce, Amount: c.Signed.Value})
+		}
+	}
+	order := func(a, b Open) int { return a.Nonce.Cmp(b.Nonce) }
+	for name, tt := range map[string]struct {
+		change func(*Identity)
+		want   []Open
+	}{
+		"beside itself":   {func(*Identity) {}, want},
+		"another":         {func(i *Identity) { i.Nonce = common.Hash{1} }, append([]Open{{own.Signed.Nonce, own.Signed.Value}}, want...)},
+		"another network": {func(i *Identity) { i.Network = "eip155:1" }, nil},
+		"another asset":   {func(i *Identity) { i.Asset[0]++ }, nil},
+		"another's":       {func(i *Identity) { i.Payer[0]++ }, nil},
+	} {
+		i := own.Identity()
+		tt.change(&i)
+		got, err := Store{}.Payer(t.Context(), s.db, i)
+		slices.SortFunc(got.Open, order)
+		slices.SortFunc(tt.want, order)
+		if err != nil || !slices.Equal(texts(got.Open), texts(tt.want)) {
+			t.Errorf("%s: %v, %v, want %v", name, texts(got.Open), err, texts(tt.want))
+		}
+	}
+}
+
+func texts(open []Open) (all []string) {
+	for _, o := range open {
+		all = append(all, o.Nonce.Hex()+" "+o.Amount.String())
+	}
+	return all
 }

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,6 +16,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/money"
 	"market/internal/payment"
+	"market/internal/wire"
 )
 
 // Headers of our own that every answer to a call carries.
@@ -165,13 +168,17 @@ func hashJSON(h common.Hash) string {
 	return h.Hex()
 }
 
-// serviceAnswer shows what the service said: as it is when it is JSON, as a string when it is text, not at all otherwise.
+// serviceAnswer shows what the service said: as it is when it is JSON that every reader reads alike, as a string when it is any other text, not at
+// all otherwise. It stands in a document that may hold a receipt, so what a strict reader refuses may not stand raw in it. The list around it
+// is the level that the document adds.
 func serviceAnswer(body []byte) json.RawMessage {
 	switch {
-	case len(body) == 0 || !utf8.Valid(body):
+	case len(body) == 0 || !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0:
 		return nil
 	case json.Valid(body):
-		return body
+		if _, err := wire.Parse(slices.Concat([]byte("["), body, []byte("]"))); err == nil {
+			return body
+		}
 	}
 	text, err := json.Marshal(string(body))
 	if err != nil {
