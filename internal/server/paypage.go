@@ -29,6 +29,7 @@ type payPage struct {
 	Method, URL          string // with the path's parameters in braces
 	Prices               []priceOnPage
 	Market, Curl, Fetch  string // commands to copy; see shellQuote
+	AboveStock           bool   // the official client refuses the price unless it is told otherwise
 	Filled               bool   // they have the listing's own example in them
 	Output               string // an example of the answer
 	Try                  string // where a trial call is made; empty where there is none
@@ -73,6 +74,9 @@ func (s *Server) payPage(t catalog.Target, challenge payment.Challenge) payPage 
 	}
 	example := exampleOf(e)
 	page.Filled = example.filled
+	if price, priced := e.Price(); priced {
+		page.AboveStock = price.AboveStock()
+	}
 	at := s.publicURL + "/s/" + t.Service.Slug + example.path
 	if e.TrialCallsPerDay > 0 {
 		page.Try = s.publicURL + "/try/" + t.Service.Slug + e.Path
