@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/labstack/echo/v4"
+	"github.com/shopspring/decimal"
 
 	"market/internal/catalog"
 )
@@ -85,6 +86,19 @@ func TestPayPage_IsForBrowsersOnly(t *testing.T) {
 			if header != "Content-Type" && !cmp.Equal(h.Values(header), plainHeader.Values(header)) {
 				t.Errorf("%s: %s is %q, for others %q", name, header, h.Values(header), plainHeader.Values(header))
 			}
+		}
+	}
+}
+
+// The official client refuses a price above $1 unless its owner says otherwise, which its error does not explain to a visitor.
+func TestPayPage_WarnsOfAPriceThatTheClientRefuses(t *testing.T) {
+	t.Parallel()
+	for usd, warns := range map[string]bool{"1": false, "1.01": true} {
+		target := hostile(http.MethodGet, "/v1")
+		target.Endpoint.Prices = []catalog.Price{{Revision: 1, USD: decimal.RequireFromString(usd)}}
+		page := ask(t, target, http.Header{"Accept": {"text/html"}, "User-Agent": {browser}}).Body.String()
+		if got := strings.Contains(page, "spendControls"); got != warns {
+			t.Errorf("$%s: the page warns: %v", usd, got)
 		}
 	}
 }
