@@ -4,13 +4,16 @@ import (
 	"crypto/ecdsa"
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"market/internal/chain"
 	"market/internal/devnet"
 	"market/internal/money"
 	"market/internal/payment"
+	"market/internal/postgres/pgtest"
 )
 
 // signedBy is a payment of an account with code, with a key's signature and so many bytes behind it.
@@ -72,6 +75,78 @@ func TestDesk_Settle_AContractWalletPaysByItsOwnWord(t *testing.T) {
 	ask2("a forged one once the nonce is used", "/settle", forged, signature)
 	if n := g.transfers(t); n != 1 || g.sent(t) != 1 {
 		t.Errorf("%d transfers by %d transactions, want one", n, g.sent(t))
+	}
+}
+
+// A wallet that says yes while it is simulated and no on the chain costs us a transaction each time.
+func TestDesk_Settle_ATwoFacedWalletCostsTwoTransactionsADay(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	url, replica := g.desk(t, nil), g.desk(t, nil)
+	owner := newECDSA(t)
+	wallet, err := g.DeployWallet(t.Context(), crypto.PubkeyToAddress(owner.PublicKey), devnet.MoodTwoFaced)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Mint(t.Context(), wallet, money.FromUnits(funds)); err != nil {
+		t.Fatal(err)
+	}
+	pay := func() object {
+		s := g.authorize(t, nil)
+		s.From = wallet
+		return g.body(payment.V2, g.signedBy(t, s, owner), nil)
+	}
+	const failed = "invalid_exact_evm_transaction_failed"
+	for n := 1; n <= 2; n++ {
+		body := pay()
+		first := ask(t, url+"/settle", body)
+		if first.status != http.StatusOK || first.code() != failed || first.Transaction == "" {
+			t.Fatalf("payment %d: %d %s, want %s with its transaction", n, first.status, first.raw, failed)
+		}
+		if again := ask(t, replica+"/settle", body); again.raw != first.raw || again.status != first.status {
+			t.Errorf("payment %d again: %d %s, want %s", n, again.status, again.raw, first.raw)
+		}
+		if a := ask(t, url+"/verify", body); a.status != http.StatusOK || a.code() != failed {
+			t.Errorf("payment %d, verified after that: %d %s, want %s", n, a.status, a.raw, failed)
+		}
+		if g.sent(t) != n {
+			t.Fatalf("%d transactions for %d payments", g.sent(t), n)
+		}
+	}
+	third := pay()
+	for _, route := range []string{"/verify", "/settle"} {
+		if a := ask(t, replica+route, third); a.status != http.StatusOK || a.code() != failed || a.Transaction != "" {
+			t.Errorf("%s of the third: %d %s, want %s and no transaction", route, a.status, a.raw, failed)
+		}
+	}
+	if n := g.sent(t); n != 2 {
+		t.Errorf("%d transactions, want 2", n)
+	}
+	s := g.authorize(t, nil)
+	g.wantSettled(t, payment.V2, s, ask(t, url+"/settle", g.body(payment.V2, s, nil)))
+	pgtest.Shift(t, g.db, 25*time.Hour)
+	if a := ask(t, url+"/settle", third); a.code() != failed || a.Transaction == "" {
+		t.Errorf("a day later: %s, want that it is tried again", a.raw)
+	}
+}
+
+// The no is kept by authorization. If the money moves after it, because somebody else sent the authorization, that is told.
+func TestDesk_Settle_APaymentThatWasUndoneAndThenMadeIsSettled(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	url := g.desk(t, nil)
+	s := g.authorize(t, nil)
+	body := g.body(payment.V2, s, nil)
+	no := chain.Settlement{Status: chain.StatusRejected, Transaction: common.Hash{7}, Why: "invalid_exact_evm_transaction_failed"}
+	if err := (Undone{}).Add(t.Context(), g.db, g.network.ID, s, no); err != nil {
+		t.Fatal(err)
+	}
+	if a := ask(t, url+"/settle", body); a.code() != no.Why || a.Transaction != no.Transaction.Hex() || g.sent(t) != 0 {
+		t.Errorf("%s, want the no that was kept and nothing sent", a.raw)
+	}
+	sent := g.sendAs(t, g.stranger, s)
+	if got := g.wantSettled(t, payment.V2, s, ask(t, url+"/settle", body)); got != sent.Hex() || g.sent(t) != 0 {
+		t.Errorf("settled by %s with %d transactions of ours, want %s", got, g.sent(t), sent)
 	}
 }
 
