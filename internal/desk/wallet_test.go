@@ -3,10 +3,13 @@ package desk
 import (
 	"crypto/ecdsa"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"market/internal/chain"
@@ -157,9 +160,36 @@ func TestDesk_Verify_AWalletThatIsNotDeployedCanNotPay(t *testing.T) {
 	s := g.authorize(t, nil)
 	s.From = newKey(t).Address()
 	s = g.signedBy(t, s, newECDSA(t), 1, 2, 3)
-	for _, route := range []string{"/verify", "/settle"} {
-		if a := ask(t, url+route, g.body(payment.V2, s, nil)); a.status != http.StatusOK || a.code() != "invalid_exact_evm_signature" {
-			t.Errorf("%s: %d %s, want that nobody signed it", route, a.status, a.raw)
+	plain, wrapped := hexutil.Encode(s.Signature.Bytes()), wrap(t, common.Address{1}, s.Signature.Bytes())
+	for _, tt := range []struct{ signature, v1, v2 string }{
+		{plain, "invalid_exact_evm_payload_signature", "invalid_exact_evm_signature"},
+		{wrapped, "invalid_exact_evm_payload_undeployed_smart_wallet", "eip6492_factory_not_allowed"},
+	} {
+		for version, want := range map[payment.Version]string{payment.V1: tt.v1, payment.V2: tt.v2} {
+			body := g.body(version, s, func(o object) { o.at("paymentPayload", "payload")["signature"] = tt.signature })
+			for _, route := range []string{"/verify", "/settle"} {
+				if a := ask(t, url+route, body); a.status != http.StatusOK || a.code() != want || a.Transaction != "" {
+					t.Errorf("v%d, %s: %d %s, want %s", version, route, a.status, a.raw, want)
+				}
+			}
 		}
 	}
+}
+
+// wrap wraps a signature as ERC-6492 says: by a factory that could deploy the wallet.
+func wrap(t *testing.T, factory common.Address, inner []byte) string {
+	t.Helper()
+	var form abi.Arguments
+	for _, name := range []string{"address", "bytes", "bytes"} {
+		kind, err := abi.NewType(name, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form = append(form, abi.Argument{Type: kind})
+	}
+	packed, err := form.Pack(factory, []byte{}, inner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hexutil.Encode(packed) + strings.Repeat("6492", 16)
 }
