@@ -153,6 +153,28 @@ func TestDesk_Settle_APaymentThatWasUndoneAndThenMadeIsSettled(t *testing.T) {
 	}
 }
 
+// Whoever has made payments that the chain undid is still told of one that paid.
+func TestDesk_Settle_APayerThatIsRefusedHearsOfItsEarlierPayment(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	url := g.desk(t, nil)
+	paid := g.authorize(t, nil)
+	first := ask(t, url+"/settle", g.body(payment.V2, paid, nil))
+	g.wantSettled(t, payment.V2, paid, first)
+	for range undoneMax {
+		no := chain.Settlement{Status: chain.StatusRejected, Transaction: common.Hash{7}, Why: "invalid_exact_evm_transaction_failed", PayerFault: true}
+		if err := (Undone{}).Add(t.Context(), g.db, g.network.ID, g.authorize(t, nil), no); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := ask(t, url+"/settle", g.body(payment.V2, paid, nil)); again.raw != first.raw {
+		t.Errorf("the earlier payment again: %s, want %s", again.raw, first.raw)
+	}
+	if a := ask(t, url+"/settle", g.body(payment.V2, g.authorize(t, nil), nil)); a.code() != "invalid_exact_evm_transaction_failed" || g.sent(t) != 1 {
+		t.Errorf("a new payment: %s and %d transactions, want a no and the one", a.raw, g.sent(t))
+	}
+}
+
 func TestDesk_Verify_AWalletThatIsNotDeployedCanNotPay(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
