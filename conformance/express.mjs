@@ -22,7 +22,17 @@ await answerJobs({
     const server = new x402ResourceServer(client).register("eip155:84532", new ExactEvmScheme());
     const accepts = { scheme: "exact", network: "eip155:84532", price, payTo };
     const app = express();
-    app.use(paymentMiddleware({ "GET /work": { accepts, description: "Work" }, "GET /broken": { accepts, description: "Broken" } }, server));
+    const upfront = { ...accepts, extra: { paymentFlow: "upfront" } };
+    app.use(
+      paymentMiddleware(
+        {
+          "GET /work": { accepts, description: "Work" },
+          "GET /broken": { accepts, description: "Broken" },
+          "GET /upfront": { accepts: upfront, description: "Work that is paid before it is done" },
+        },
+        server,
+      ),
+    );
     asked = shop(app);
     return { url: await listen(app) };
   },

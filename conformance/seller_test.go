@@ -29,9 +29,10 @@ type seller struct {
 var sellers = map[string]struct {
 	script, client   string
 	unfunded, replay string
+	upfront          bool // it knows the flow that settles before the work
 }{
-	"@x402/express": {"express.mjs", "@x402/fetch", "invalid_exact_evm_insufficient_balance", "invalid_exact_evm_nonce_already_used"},
-	"x402-express":  {"v1/express.mjs", "x402-fetch", "insufficient_funds", "invalid_transaction_state"},
+	"@x402/express": {"express.mjs", "@x402/fetch", "invalid_exact_evm_insufficient_balance", "invalid_exact_evm_nonce_already_used", true},
+	"x402-express":  {"v1/express.mjs", "x402-fetch", "insufficient_funds", "invalid_transaction_state", false},
 }
 
 // newSeller tries an official middleware that has its payments verified and settled by our facilitator.
@@ -52,12 +53,16 @@ func newSeller(t *testing.T, peer string) bench {
 	var shop struct{ URL string }
 	s.do(t, "listen", job{"facilitator": ours.URL, "token": apptest.FacilitatorToken, "payTo": s.payTo.Hex(), "price": "$0.002"}, &shop)
 	s.shop = shop.URL
-	return bench{
+	b := bench{
 		"served":       s.sells,
 		"replay":       func(t *testing.T) { s.meetsAReplay(t, of.replay) },
 		"empty wallet": func(t *testing.T) { s.meetsAnEmptyWallet(t, of.unfunded) },
 		"not charged":  s.fails,
 	}
+	if of.upfront {
+		b["upfront"] = s.sellsUpfront
+	}
+	return b
 }
 
 // buy is one call by the client.
@@ -105,6 +110,27 @@ func (s seller) meetsAReplay(t *testing.T, reason string) {
 	s.client.do(t, "send", job{"url": s.shop + path, "method": http.MethodGet, "headers": first.Sent[1]}, &again)
 	if again.Status != http.StatusPaymentRequired || again.Reason != reason {
 		t.Errorf("the same payment again got %s, want 402 with %s", again, reason)
+	}
+	s.client.settled(t, s.World, first, p, s.payTo, apptest.PriceUnits)
+	s.ran(t, path, 1)
+}
+
+// In this flow the middleware asks for nothing but the settlement, each time that a payment comes in: that the buyer does not get its work again
+// for the same payment is up to the facilitator.
+func (s seller) sellsUpfront(t *testing.T) {
+	const path = "/upfront?as=upfront"
+	p := fund(t, s.World, funds)
+	first := s.buy(t, p, path)
+	if first.Status != http.StatusOK || first.Body != `{"done":true}` {
+		t.Fatalf("got %s", first)
+	}
+	s.client.paidOnce(t, first)
+	for range 2 {
+		var again seen
+		s.client.do(t, "send", job{"url": s.shop + path, "method": http.MethodGet, "headers": first.Sent[1]}, &again)
+		if again.Status != http.StatusPaymentRequired {
+			t.Errorf("the same payment again got %s, want 402", again)
+		}
 	}
 	s.client.settled(t, s.World, first, p, s.payTo, apptest.PriceUnits)
 	s.ran(t, path, 1)

@@ -1,4 +1,4 @@
-// shop is what both middlewares stand in front of: /work does its work, /broken fails. It returns how often each URL came through to it.
+// shop is what the middlewares stand in front of: /work does its work, /upfront does it for a payment that was settled before, /broken fails. It returns how often each URL came through to it.
 export function shop(app) {
   const asked = {};
   const handle = (path, status, answer) =>
@@ -7,6 +7,7 @@ export function shop(app) {
       response.status(status).json(answer);
     });
   handle("/work", 200, { done: true });
+  handle("/upfront", 200, { done: true });
   handle("/broken", 500, { error: "broken inside" });
   return asked;
 }

@@ -137,20 +137,21 @@ func TestImports_OnlyDeliveryWritesStrikesAndCooldowns(t *testing.T) {
 	for pkg, statements := range writesOf(t) {
 		for _, table := range statements {
 			if owner := map[string][]string{
-				"deliveries":        {"delivery"},
-				"refusal_counts":    {"delivery"},
-				"trial_days":        {"delivery"},
-				"strikes":           {"delivery", "strikes"},
-				"strike_deliveries": {"strikes"},
-				"cooldowns":         {"cooldown"},
-				"calls":             {"delivery", "payment"},
-				"refunds":           {"refund", "delivery"},
-				"replicas":          {"replica"},
-				"refund_signatures": {"refund"},
-				"answers":           {"answer", "delivery"},
-				"siwx_nonces":       {"siwx"},
-				"facilitator_rates": {"desk"},
-				"facilitator_sales": {"desk"},
+				"deliveries":         {"delivery"},
+				"refusal_counts":     {"delivery"},
+				"trial_days":         {"delivery"},
+				"strikes":            {"delivery", "strikes"},
+				"strike_deliveries":  {"strikes"},
+				"cooldowns":          {"cooldown"},
+				"calls":              {"delivery", "payment"},
+				"refunds":            {"refund", "delivery"},
+				"replicas":           {"replica"},
+				"refund_signatures":  {"refund"},
+				"answers":            {"answer", "delivery"},
+				"siwx_nonces":        {"siwx"},
+				"facilitator_rates":  {"desk"},
+				"facilitator_sales":  {"desk"},
+				"facilitator_undone": {"desk"},
 			}[table]; owner != nil && !slices.Contains(owner, pkg) {
 				t.Errorf("internal/%s writes %s, which belongs to %v", pkg, table, owner)
 			}

@@ -22,8 +22,9 @@ const (
 	writeTime      = 30 * time.Second
 	idleTime       = 2 * time.Minute
 	headerBytesMax = 16 << 10
-	// verifyTime bounds a verification and everything before a settlement.
-	verifyTime = 20 * time.Second
+	// verifyTime bounds a verification. It ends before bodyTime does: net/http ends the request's context with its read deadline, and our answer
+	// would be lost.
+	verifyTime = 12 * time.Second
 	// settleTime is less than the 90 s that the official clients wait, so that they get settlement_pending with its transaction from us
 	// rather than nothing from their own clock.
 	settleTime = 75 * time.Second
@@ -44,6 +45,7 @@ type Desk struct {
 	db         *pgxpool.Pool
 	rates      Rates
 	sales      Sales
+	undone     Undone
 	rails      []Rail
 	keys       []Key
 	settleTime time.Duration
@@ -112,6 +114,9 @@ func (d *Desk) check(ctx context.Context, rq request) error {
 		return err
 	}
 	if err := checkLife(ctx, rail, signed); err != nil {
+		return err
+	}
+	if _, err := d.refuseUndone(ctx, rail, signed); err != nil {
 		return err
 	}
 	if err := simulate(ctx, rail, signed); err != nil {

@@ -53,6 +53,7 @@ func TestDocs_EveryCodeIsInTheTable(t *testing.T) {
 		codeScheme, codeNetwork, codeBalance, codeUnauthorized, codeRate, codeRecipient, payment.CodeDomainMissing,
 		payment.CodeDomainName, payment.CodeNetwork, payment.CodeRequirements, payment.CodeSignature, payment.CodeRecipient, payment.CodeValue,
 		payment.CodeValidAfter, payment.CodeValidBefore, payment.CodePending, payment.CodeDuplicate,
+		codeTransfer, payment.CodeUndeployed, payment.CodeUndeployed.In(payment.V1), payment.CodeFailed,
 		"invalid_exact_evm_nonce_already_used", "invalid_exact_evm_transaction_simulation_failed",
 	} {
 		if !strings.Contains(text, "`"+string(code)+"`") {

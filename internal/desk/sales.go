@@ -13,6 +13,8 @@ import (
 // payment ten times at once has all ten verified before the first settles. A facilitator that then said yes ten times, because the transfer
 // is there, would have the seller give ten answers for one payment. So of several sales that a payment was verified for one settles, and a
 // sale that lost its answer may ask again.
+//
+// A server in x402's flow "upfront" settles, and then does the work. It verifies nothing and remembers nothing, so each of its requests is a sale.
 type Sales struct{}
 
 // A count stops far below what the column takes: whoever asks for ever must not make a statement fail.
@@ -30,25 +32,26 @@ func (Sales) Verified(ctx context.Context, db postgres.DB, network string, s cha
 	return nil
 }
 
-// Counting and judging are one statement, so that of two sales that settle at once one is the first.
+// Counting and judging are one statement, so that of two sales that settle at once one is the first. An upfront sale that is the first counts
+// as one that was verified, so that no other sale of the payment is told yes after it.
 const settledSQL = `
 INSERT INTO facilitator_sales AS s (network, asset, payer, nonce, verified, settled)
-VALUES ($1, $2, $3, $4, 0, 1)
+VALUES ($1, $2, $3, $4, $5::boolean::integer, 1)
     ON CONFLICT (network, asset, payer, nonce) DO UPDATE
-   SET settled = least(s.settled + 1, 1000), touched_at = market_now()
-RETURNING settled = 1 OR verified <= 1`
+   SET verified = least(s.verified + ($5::boolean AND s.settled = 0)::integer, 1000), settled = least(s.settled + 1, 1000), touched_at = market_now()
+RETURNING settled = 1 OR verified <= 1 AND NOT $5::boolean`
 
-// Settled counts a yes of /settle, before it is said, and tells whether it may be said: to the first that asks, and again as long as there
-// is one sale only.
-func (Sales) Settled(ctx context.Context, db postgres.DB, network string, s chain.Signed) (may bool, err error) {
-	if err := db.QueryRow(ctx, settledSQL, network, s.Asset[:], s.From[:], s.Nonce[:]).Scan(&may); err != nil {
+// Settled counts a yes of /settle, before it is said, and tells whether it may be said: to the first that asks, and, unless it is upfront, again
+// as long as there is one sale only.
+func (Sales) Settled(ctx context.Context, db postgres.DB, network string, s chain.Signed, upfront bool) (may bool, err error) {
+	if err := db.QueryRow(ctx, settledSQL, network, s.Asset[:], s.From[:], s.Nonce[:], upfront).Scan(&may); err != nil {
 		return false, fmt.Errorf("count settlement of %s: %w", s.Nonce, err)
 	}
 	return may, nil
 }
 
 const (
-	// rememberFor is longer than any sale takes. A payment that settled is refused by /verify for ever, so nothing depends on older rows.
+	// rememberFor is longer than any sale takes from its verification to its settlement.
 	rememberFor = 24 * time.Hour
 	forgetMax   = 10_000 // rows of one statement
 )
@@ -56,9 +59,10 @@ const (
 const forgetSQL = `
 DELETE FROM facilitator_sales
  WHERE (network, asset, payer, nonce) IN (
-	SELECT network, asset, payer, nonce FROM facilitator_sales WHERE touched_at < market_now() - $1::interval ORDER BY touched_at LIMIT $2)`
+	SELECT network, asset, payer, nonce FROM facilitator_sales WHERE settled = 0 AND touched_at < market_now() - $1::interval ORDER BY touched_at LIMIT $2)`
 
-// Forget removes rows that nothing depends on any more, and says whether there may be others.
+// Forget removes rows of payments that nobody settled in time, and says whether there may be others. One that settled is never forgotten: as
+// long as the chain tells of its transfer, it can be shown to another sale.
 func (Sales) Forget(ctx context.Context, db postgres.DB) (more bool, err error) {
 	tag, err := db.Exec(ctx, forgetSQL, rememberFor, forgetMax)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"market/internal/chain"
 	"market/internal/devnet"
@@ -76,6 +77,42 @@ func TestDesk_Settle_OneSaleThatWasVerifiedMayAskAgain(t *testing.T) {
 	}
 }
 
+func upfront(o object) {
+	o.at("paymentRequirements")["extra"] = object{"name": devnet.TokenName, "version": devnet.TokenVersion, "paymentFlow": "upfront"}
+}
+
+// A seller in the flow upfront asks for a settlement and then works, as often as the buyer sends its payment.
+func TestDesk_Settle_AnUpfrontSellerSellsOnceForAPayment(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	url := g.desk(t, nil)
+	for _, version := range versions {
+		s := g.authorize(t, nil)
+		body := g.body(version, s, upfront)
+		g.Pause()
+		if a := ask(t, g.desk(t, func(c *Config) { c.SettleTime = 300 * time.Millisecond })+"/settle", body); a.code() != "settlement_pending" {
+			t.Errorf("v%d, while nothing is mined: %s, want settlement_pending", version, a.raw)
+		}
+		g.Resume()
+		sent := g.wantSettled(t, version, s, ask(t, url+"/settle", body))
+		wantDuplicate := func(when string) {
+			t.Helper()
+			if a := ask(t, url+"/settle", body); a.status != http.StatusOK || a.code() != "duplicate_settlement" || a.Transaction != sent {
+				t.Errorf("v%d, %s: %d %s, want duplicate_settlement with %s", version, when, a.status, a.raw, sent)
+			}
+		}
+		wantDuplicate("again")
+		pgtest.Shift(t, g.db, 25*time.Hour)
+		for more := true; more; {
+			var err error
+			if more, err = (Sales{}).Forget(t.Context(), g.db); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantDuplicate("a day later")
+	}
+}
+
 func aPayment(n byte) chain.Signed {
 	return chain.Signed{Asset: devnet.TokenAddress(), Authorization: chain.Authorization{From: common.Address{n}, Nonce: common.Hash{n}}}
 }
@@ -83,9 +120,13 @@ func aPayment(n byte) chain.Signed {
 func TestSales_Settled_OfManyAtOnceOneIsTheFirst(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	for verified, want := range map[int]int64{0: 10, 1: 10, 2: 1, 3: 1} {
-		s := aPayment(byte(verified + 1))
-		for range verified {
+	for i, tt := range []struct {
+		verified int
+		upfront  bool
+		want     int64
+	}{{0, false, 10}, {1, false, 10}, {2, false, 1}, {3, false, 1}, {0, true, 1}, {1, true, 1}} {
+		s := aPayment(byte(i + 1))
+		for range tt.verified {
 			if err := (Sales{}).Verified(t.Context(), db, devnet.NetworkID, s); err != nil {
 				t.Fatal(err)
 			}
@@ -94,23 +135,43 @@ func TestSales_Settled_OfManyAtOnceOneIsTheFirst(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
-				may, err := Sales{}.Settled(t.Context(), db, devnet.NetworkID, s)
-				if err != nil {
-					t.Error(err)
-				}
-				if may {
+				if settled(t, db, s, tt.upfront) {
 					told.Add(1)
 				}
 			})
 		}
 		wg.Wait()
-		if got := told.Load(); got != want {
-			t.Errorf("verified %d times: %d are told yes, want %d", verified, got, want)
+		if got := told.Load(); got != tt.want {
+			t.Errorf("verified %d times, upfront %v: %d are told yes, want %d", tt.verified, tt.upfront, got, tt.want)
 		}
 	}
 }
 
-func TestSales_Forget_KeepsWhatIsYoungerThanADay(t *testing.T) {
+func settled(t *testing.T, db *pgxpool.Pool, s chain.Signed, upfront bool) bool {
+	t.Helper()
+	may, err := Sales{}.Settled(t.Context(), db, devnet.NetworkID, s, upfront)
+	if err != nil {
+		t.Error(err)
+	}
+	return may
+}
+
+// A seller can have routes of both flows, and a buyer shows one payment to both.
+func TestSales_Settled_OneOfTwoFlowsSells(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	for i, order := range [][]bool{{true, false}, {false, true}} {
+		s := aPayment(byte(i + 1))
+		if err := (Sales{}).Verified(t.Context(), db, devnet.NetworkID, s); err != nil {
+			t.Fatal(err)
+		}
+		if first, second := settled(t, db, s, order[0]), settled(t, db, s, order[1]); !first || second {
+			t.Errorf("upfront %v: told yes %v and then %v, want the first alone", order, first, second)
+		}
+	}
+}
+
+func TestSales_Forget_KeepsWhatSettledAndWhatIsYoungerThanADay(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	count := func() (n int) {
@@ -128,13 +189,20 @@ func TestSales_Forget_KeepsWhatIsYoungerThanADay(t *testing.T) {
 	}
 	verify(1)
 	verify(2)
+	settled(t, db, aPayment(3), true)
+	settled(t, db, aPayment(4), false)
 	pgtest.Shift(t, db, 23*time.Hour)
 	verify(2)
-	if more, err := (Sales{}).Forget(t.Context(), db); more || err != nil || count() != 2 {
-		t.Errorf("within a day: %d rows, more %v, %v, want both", count(), more, err)
+	if more, err := (Sales{}).Forget(t.Context(), db); more || err != nil || count() != 4 {
+		t.Errorf("within a day: %d rows, more %v, %v, want all", count(), more, err)
 	}
 	pgtest.Shift(t, db, 2*time.Hour)
-	if more, err := (Sales{}).Forget(t.Context(), db); more || err != nil || count() != 1 {
-		t.Errorf("a day later: %d rows, more %v, %v, want the one that was touched", count(), more, err)
+	if more, err := (Sales{}).Forget(t.Context(), db); more || err != nil || count() != 3 {
+		t.Errorf("a day later: %d rows, more %v, %v, want the one that was touched and those that settled", count(), more, err)
+	}
+	for _, n := range []byte{3, 4} {
+		if settled(t, db, aPayment(n), true) {
+			t.Errorf("payment %d, which settled long ago, is sold for once more", n)
+		}
 	}
 }

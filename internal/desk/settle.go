@@ -37,19 +37,33 @@ func (d *Desk) move(ctx context.Context, rq request) (common.Hash, error) {
 	if err := d.inTime(ctx, rail, signed); err != nil {
 		return common.Hash{}, err
 	}
+	if transaction, err := d.refuseUndone(ctx, rail, signed); err != nil {
+		return transaction, err
+	}
 	s := rail.Engine.Settle(ctx, signed)
+	if err := d.keepUndone(ctx, rail, signed, s); err != nil {
+		return s.Transaction, err
+	}
 	if err := verdictOf(s); err != nil {
 		return s.Transaction, err
 	}
-	return s.Transaction, d.tell(ctx, rail, signed)
+	return s.Transaction, d.tell(ctx, rail, signed, isUpfront(rq))
+}
+
+// isUpfront says whether the seller settles before it does the work, and never verifies.
+func isUpfront(rq request) bool {
+	flow, _ := rq.required.Extra("paymentFlow")
+	return flow == "upfront"
 }
 
 // tell says whether this request may be told that its payment is settled; nil is a yes.
-func (d *Desk) tell(ctx context.Context, r Rail, s chain.Signed) error {
-	may, err := d.sales.Settled(ctx, d.db, r.Network.ID, s)
+func (d *Desk) tell(ctx context.Context, r Rail, s chain.Signed, upfront bool) error {
+	may, err := d.sales.Settled(ctx, d.db, r.Network.ID, s, upfront)
 	switch {
 	case err != nil:
 		return decided(payment.CodePending, pendingText, err) // the money has moved, so there is nothing else to say
+	case !may && upfront:
+		return decided(payment.CodeDuplicate, "A request with this payment has been told that it is settled, and in the flow upfront each request is a sale of its own.", nil)
 	case !may:
 		return decided(payment.CodeDuplicate, "This payment was verified for several sales, and another one of them has been told that it is settled.", nil)
 	}
@@ -76,6 +90,8 @@ func (d *Desk) inTime(ctx context.Context, r Rail, s chain.Signed) error {
 // pendingText is told with settlement_pending. Any other answer would have the seller ask for a second payment.
 const pendingText = "The payment may have been made and is not proved yet. Send the same request again; do not ask the payer for another payment."
 
+const undoneText = "The transaction was mined and moved nothing."
+
 // verdictOf is what a settlement is told as; nil is a yes. A refusal of the asset is decided. What the engine calls trouble is ours, and nothing
 // was sent.
 func verdictOf(s chain.Settlement) error {
@@ -89,7 +105,7 @@ func verdictOf(s chain.Settlement) error {
 		}
 		return decided(code, "The token refuses this transfer. Nothing was sent.", s.Err)
 	case chain.StatusRejected:
-		return decided(code, "The transaction was mined and moved nothing.", s.Err)
+		return decided(code, undoneText, s.Err)
 	case chain.StatusUnknown:
 		if code == codeTransfer {
 			return decided(code, "The transaction succeeded, and the token's transfer is not in it.", s.Err)

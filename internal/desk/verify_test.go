@@ -233,6 +233,14 @@ func TestDesk_Verify_AsksTheToken(t *testing.T) {
 	verify("not blocked any more", good, "", "")
 }
 
+// The request's context ends with the read deadline, and its answer would go nowhere.
+func TestDesk_Verify_EndsBeforeTheConnectionDoes(t *testing.T) {
+	t.Parallel()
+	if read := New(Config{}).Public().ReadTimeout; verifyTime >= read {
+		t.Errorf("a verification may take %s, and the connection is read for %s", verifyTime, read)
+	}
+}
+
 func TestDesk_Supported_ListsBothVersionsAndTheSigner(t *testing.T) {
 	t.Parallel()
 	two := []Rail{

@@ -102,7 +102,8 @@ func (e *Engine) permit(s chain.Signed) error {
 	return nil
 }
 
-// settledBy looks whether one of the mined transactions of an authorization moved the money. False means that none did.
+// settledBy looks whether one of the mined transactions of an authorization moved the money. False means that none did, and that another one may
+// be sent. An engine that works for others sends none after one that the chain undid: those who ask do not pay for the gas.
 func (e *Engine) settledBy(ctx context.Context, s chain.Signed, mined []sending) (chain.Settlement, bool) {
 	hashes := make([]common.Hash, len(mined))
 	for i, tx := range mined {
@@ -112,6 +113,7 @@ func (e *Engine) settledBy(ctx context.Context, s chain.Signed, mined []sending)
 	if err != nil {
 		return unknown(shownBy(s, mined), whyPending, err), true
 	}
+	var undone common.Hash
 	for i, r := range receipts {
 		proof, v := judge(r, s.Expect(), e.node.Network().ServeAtDepth)
 		switch {
@@ -119,7 +121,12 @@ func (e *Engine) settledBy(ctx context.Context, s chain.Signed, mined []sending)
 			return settled(proof), true
 		case v == verdictUnproved && mined[i].carries(s):
 			return unknown(r.Transaction, whyMismatch, errMismatch), true
+		case v == verdictReverted && mined[i].carries(s):
+			undone = mined[i].hash
 		}
+	}
+	if e.opts.Recipients != nil && undone != (common.Hash{}) {
+		return e.resolveReverted(ctx, attempt{Signed: s, shown: undone}), true
 	}
 	return chain.Settlement{}, false
 }

@@ -41,6 +41,34 @@ func TestEngine_Settle_ForOthersMovesMoneyToTheirRecipientsOnly(t *testing.T) {
 	}
 }
 
+// An engine of our own tries again once the payer can pay: see TestEngine_Settle_AnUndoneTransactionNeverReleases.
+func TestEngine_Settle_ForOthersSendsNothingAfterATransactionThatWasUndone(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	e := g.forOthers(t)
+	run(t, e)
+	s := g.authorize(t, funds, nil)
+	drain := g.authorize(t, 1, func(a *chain.Authorization) { a.To = g.stranger.Address() })
+	g.Pause()
+	done := make(chan chain.Settlement, 1)
+	go func() { done <- g.settle(t, e, s) }()
+	g.poolHas(t, g.gas.Address(), 1)
+	g.sendAs(t, g.stranger, drain, 50)
+	g.Resume()
+	first := <-done
+	eventually(t, "the undone transaction is closed", func() bool { _, open := g.transactions(t); return open == 0 })
+	if err := g.Mint(t.Context(), g.payer.Address(), drain.Value); err != nil {
+		t.Fatal(err)
+	}
+	again := g.settle(t, e, s)
+	if again.Status != chain.StatusRejected || again.Transaction != first.Transaction || again.Transaction == (common.Hash{}) {
+		t.Errorf("%+v after %+v, want it rejected by the same transaction", again, first)
+	}
+	if all, _ := g.transactions(t); all != 1 {
+		t.Errorf("%d transactions, want 1", all)
+	}
+}
+
 func TestEngine_Simulate_SaysWhatTheAssetWouldAndShowsNothing(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
