@@ -9,6 +9,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/refusal"
 )
@@ -22,6 +23,8 @@ const (
 	trustMax = 8
 	// codeOpenMax is how many open payments an account with code may have: it may take all of them back, whatever it holds.
 	codeOpenMax = 16
+	// noncesMax is how many open payments, the oldest first, are looked up on the chain where the balance seems short.
+	noncesMax = 4 * chain.HoldingsMax
 )
 
 // claiming are the payments of this process between the look at their payer's means and their claim. Of many that come at once none is in the
@@ -131,25 +134,27 @@ func (p *Path) covered(ctx context.Context, paid *admitted, account chain.Accoun
 	if account.Balance.Cmp(need) >= 0 {
 		return nil
 	}
-	nonces := make([]common.Hash, min(len(open), chain.HoldingsMax))
-	for n := range nonces {
-		nonces[n] = open[n].Nonce
-	}
-	balance, used, err := paid.rail.Node.Holdings(ctx, s.Asset, s.From, nonces)
-	if err != nil {
-		return notReady(p.Now().Add(readyRetry), err)
-	}
-	need = s.Value
-	for n, o := range open {
-		if n >= len(used) || !used[n] {
-			need = need.Add(o.Amount)
+	var gone money.Amount
+	for part := range slices.Chunk(open[:min(len(open), noncesMax)], chain.HoldingsMax) {
+		nonces := make([]common.Hash, len(part))
+		for n, o := range part {
+			nonces[n] = o.Nonce
+		}
+		balance, used, err := paid.rail.Node.Holdings(ctx, s.Asset, s.From, nonces)
+		if err != nil {
+			return notReady(p.Now().Add(readyRetry), err)
+		}
+		for n, o := range part {
+			if used[n] {
+				gone = gone.Add(o.Amount)
+			}
+		}
+		if balance.Add(gone).Cmp(need) >= 0 {
+			return nil
 		}
 	}
-	if balance.Cmp(need) < 0 {
-		return refusal.New(call.PayerUnfunded, "the payer holds less than this payment and its %d open ones take together; this one was not used", len(open)).
-			WithCause(payment.CodeFunds)
-	}
-	return nil
+	return refusal.New(call.PayerUnfunded, "the payer holds less than this payment and its %d open ones take together; this one was not used", len(open)).
+		WithCause(payment.CodeFunds)
 }
 
 // wait refuses a payment of an account with code of which too many are open; nothing speaks against the payment itself.

@@ -23,7 +23,7 @@ type Payer struct {
 	Undone int
 	// Broke counts those that the chain undid because the payer's money was gone by then.
 	Broke int
-	// Open are its other payments in the same asset that are not proved and not given up: each may still take its amount.
+	// Open are its other payments in the same asset that are not proved and not given up, the oldest first: each may still take its amount.
 	Open []Open
 }
 
@@ -36,8 +36,8 @@ type Open struct {
 const payerSQL = `
 SELECT EXISTS (SELECT 1 FROM calls WHERE payer = $1 AND created_at > market_now() - interval '7 days' AND transaction IS NOT NULL),
        count(*) FILTER (WHERE reverted AND why = ANY($3)), count(*) FILTER (WHERE reverted AND why = $4),
-       coalesce(array_agg(nonce) FILTER (WHERE open), '{}'), coalesce(array_agg(amount::text) FILTER (WHERE open), '{}')
-  FROM (SELECT nonce, amount, why,
+       coalesce(array_agg(nonce ORDER BY created_at, id) FILTER (WHERE open), '{}'), coalesce(array_agg(amount::text ORDER BY created_at, id) FILTER (WHERE open), '{}')
+  FROM (SELECT id, created_at, nonce, amount, why,
                state IN ('rejected', 'refused') AND transaction IS NULL AND sent_transaction IS NOT NULL AS reverted,
                state IN ('settling', 'unknown') AND network = $5 AND asset = $6 AND nonce <> $7 AS open
           FROM calls WHERE payer = $1 AND created_at > market_now() - $2::interval) day`
