@@ -283,3 +283,36 @@ func TestFailover_Ready_OneThatCanSettleIsEnough(t *testing.T) {
 		}
 	}
 }
+
+// A transaction of ours that waits behind a missing nonce is never mined. The others settle meanwhile: after our share of the time where nobody
+// knows of it yet, and before us where the engine has said so.
+func TestFailover_Settle_AStuckGasNonceIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	engine := g.engine(t, g.node, nil)
+	first := g.authorize(t, 10, nil)
+	g.wantSettled(t, first, g.settle(t, engine, first))
+	if _, err := g.db.Exec(t.Context(), `UPDATE gas_accounts SET next_nonce = next_nonce + 2`); err != nil {
+		t.Fatal(err)
+	}
+	var now atomic.Pointer[chain.Signed]
+	body := map[string]any{"success": true, "network": devnet.NetworkID}
+	good := newTeller(t, gives(body, func() common.Hash { return g.sendAs(t, g.stranger, *now.Load(), 1) }))
+	f := g.failover(Link{Engine: engine}, good.link(t))
+	for _, want := range []int{2, 2} { // transactions of ours, the first of them that of the start
+		s := g.authorize(t, 10, nil)
+		now.Store(&s)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		g.wantSettled(t, s, f.Settle(ctx, s))
+		cancel()
+		if all, _ := g.transactions(t); all != want {
+			t.Errorf("%d transactions of ours, want %d", all, want)
+		}
+		if err := f.Ready(t.Context()); err != nil {
+			t.Errorf("ready says %v, though the other one is", err)
+		}
+	}
+	if good.asked.Load() != 2 {
+		t.Errorf("the other one was asked %d times, want twice", good.asked.Load())
+	}
+}
