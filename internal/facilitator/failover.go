@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -40,7 +41,7 @@ func NewFailover(node *chain.Node, treasuries []common.Address, links []Link, no
 	f := &Failover{now: now}
 	for _, l := range links {
 		if l.Engine != nil {
-			f.links = append(f.links, ours{l.Engine})
+			f.links = append(f.links, &ours{engine: l.Engine})
 			continue
 		}
 		f.links = append(f.links, &theirs{client: l.Remote, node: node, treasuries: treasuries, now: now})
@@ -48,15 +49,17 @@ func NewFailover(node *chain.Node, treasuries []common.Address, links []Link, no
 	return f
 }
 
-// Ready says why nothing can be settled now; nil where one facilitator can.
+// Ready says why nothing can be settled now; nil where one facilitator can. It looks at all of them, because the order of the next
+// settlements rests on what each of them said last.
 func (f *Failover) Ready(ctx context.Context) error {
 	var errs []error
 	for _, l := range f.links {
-		err := l.ready(ctx)
-		if err == nil {
-			return nil
+		if err := l.ready(ctx); err != nil {
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
+	}
+	if len(errs) < len(f.links) {
+		return nil
 	}
 	return errors.Join(errs...)
 }
@@ -117,13 +120,27 @@ func rank(l link, now time.Time) int {
 	return 1
 }
 
-// ours is our engine as a link. It waits for its own transaction as long as there is time: another sender could not be faster.
-type ours struct{ engine *Engine }
+// ours is our engine as a link.
+type ours struct {
+	engine *Engine
+	held   atomic.Bool // the engine was not ready when it was asked last
+}
 
-func (o ours) settle(ctx context.Context, s chain.Signed, _ int) chain.Settlement {
+// settle waits for our own transaction. It can be stuck behind an older one of ours, which another sender's is not, so the others get their
+// share of the time.
+func (o *ours) settle(ctx context.Context, s chain.Signed, left int) chain.Settlement {
+	if left > 1 {
+		limited, cancel := share(ctx, left)
+		defer cancel()
+		ctx = limited
+	}
 	return o.engine.Settle(ctx, s)
 }
 
-func (o ours) ready(ctx context.Context) error { return o.engine.Ready(ctx) }
+func (o *ours) ready(ctx context.Context) error {
+	err := o.engine.Ready(ctx)
+	o.held.Store(err != nil)
+	return err
+}
 
-func (ours) preferred(time.Time) bool { return true }
+func (o *ours) preferred(time.Time) bool { return !o.held.Load() }

@@ -85,60 +85,83 @@ func (g *ground) failover(links ...Link) *Failover {
 	return NewFailover(g.node, []common.Address{g.treasury.Address()}, links, time.Now)
 }
 
-// What one facilitator says about one authorization, and what is made of it. The second column of each case says what our own node can see.
+// gives puts the transaction that a facilitator has sent, or found, into its answer.
+func gives(body map[string]any, transaction func() common.Hash) says {
+	return says{200, body, "", func() { body["transaction"] = transaction().Hex() }}
+}
+
+// drains spends all money of the payer, which has it back at the end of the test.
+func (g *ground) drains(t *testing.T, e *Engine) func() {
+	return func() {
+		all, err := g.BalanceOf(t.Context(), g.payer.Address())
+		if err != nil {
+			t.Error(err)
+		}
+		t.Cleanup(func() {
+			if err := g.Mint(context.WithoutCancel(t.Context()), g.payer.Address(), all); err != nil {
+				t.Error(err)
+			}
+		})
+		g.settle(t, e, g.authorize(t, 0, func(a *chain.Authorization) { a.Value = all }))
+	}
+}
+
+// What one facilitator says about one authorization that our own node would pay, and what is made of it. The second half of each name says
+// what our own node can see.
 func TestFailover_Settle_AWordIsWorthWhatOurNodeSees(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	engine := g.engine(t, g.node, nil)
 	nobody := common.HexToHash("0x5e77aa0000000000000000000000000000000000000000000000000000000001")
-	cheaper := func(t *testing.T, s chain.Signed) { // another authorization with the nonce of s is mined
-		t.Helper()
-		g.settle(t, engine, g.authorize(t, 1, func(a *chain.Authorization) { a.Nonce = s.Nonce }))
+	mined := func(t *testing.T, s chain.Signed) func() common.Hash {
+		return func() common.Hash { return g.settle(t, engine, s).Transaction }
+	}
+	answers := func(status int, body map[string]any, do func()) func(*testing.T, chain.Signed) says {
+		return func(*testing.T, chain.Signed) says { return says{status, body, "", do} }
+	}
+	poor := func(reason string) func(*testing.T, chain.Signed) says {
+		return func(t *testing.T, _ chain.Signed) says { return says{200, no(reason), "", g.drains(t, engine)} }
 	}
 	for name, tt := range map[string]struct {
-		units  uint64
 		answer func(t *testing.T, s chain.Signed) says
 		status chain.Status
 		why    string
 		fault  bool // the payer's
 	}{
-		"a yes, and it is there": {10, func(t *testing.T, s chain.Signed) says {
-			return says{200, yes(s, g.settle(t, engine, s).Transaction), "", nil}
+		"a yes, and it is there": {func(t *testing.T, s chain.Signed) says {
+			return gives(yes(s, nobody), mined(t, s))
 		}, chain.StatusSettled, "", false},
-		"a yes about another transaction, and it is there": {10, func(t *testing.T, s chain.Signed) says {
-			g.settle(t, engine, s)
-			return says{200, yes(s, nobody), "", nil}
+		"a yes about another transaction, and it is there": {func(t *testing.T, s chain.Signed) says {
+			return says{200, yes(s, nobody), "", func() { mined(t, s)() }}
 		}, chain.StatusSettled, "", false},
-		"a yes about what paid somebody else": {10, func(t *testing.T, s chain.Signed) says {
-			return says{200, yes(s, g.settle(t, engine, g.authorize(t, 10, nil)).Transaction), "", nil}
+		"a yes about what paid somebody else": {func(t *testing.T, s chain.Signed) says {
+			return gives(yes(s, nobody), mined(t, g.authorize(t, 10, nil)))
 		}, chain.StatusUnknown, whyMismatch, false},
-		"a yes about nothing":   {10, func(_ *testing.T, s chain.Signed) says { return says{200, yes(s, nobody), "", nil} }, chain.StatusUnknown, whyPending, false},
-		"HTML, and it is there": {10, func(t *testing.T, s chain.Signed) says { g.settle(t, engine, s); return says{200, nil, "<html>", nil} }, chain.StatusSettled, "", false},
-		"a no, and it is there": {10, func(t *testing.T, s chain.Signed) says {
-			g.settle(t, engine, s)
-			return says{200, no("insufficient_funds"), "", nil}
+		"a yes about nothing": {func(_ *testing.T, s chain.Signed) says { return says{200, yes(s, nobody), "", nil} }, chain.StatusUnknown, whyPending, false},
+		"HTML, and it is there": {func(t *testing.T, s chain.Signed) says {
+			return says{200, nil, "<html>", func() { mined(t, s)() }}
 		}, chain.StatusSettled, "", false},
-		"no funds, and that is true":         {funds * 2, func(*testing.T, chain.Signed) says { return says{200, no("insufficient_funds"), "", nil} }, chain.StatusRejected, "insufficient_funds", true},
-		"no funds, and that is a lie":        {10, func(*testing.T, chain.Signed) says { return says{200, no("insufficient_funds"), "", nil} }, chain.StatusUnknown, whyTrouble, false},
-		"a bad signature, and that is a lie": {10, func(*testing.T, chain.Signed) says { return says{200, no("invalid_exact_evm_signature"), "", nil} }, chain.StatusUnknown, whyTrouble, false},
-		"it would fail, and there are no funds": {funds * 2, func(*testing.T, chain.Signed) says {
-			return says{200, no("invalid_exact_evm_transaction_simulation_failed"), "", nil}
-		}, chain.StatusRejected, "insufficient_funds", true},
-		"trouble of its own, and there are no funds": {funds * 2, func(*testing.T, chain.Signed) says { return says{200, no("unexpected_settle_error"), "", nil} }, chain.StatusUnknown, whyTrouble, false},
-		"the nonce is used, and that is true": {10, func(t *testing.T, s chain.Signed) says {
-			cheaper(t, s)
-			return says{200, no("invalid_exact_evm_nonce_already_used"), "", nil}
+		"a no, and it is there": {func(t *testing.T, s chain.Signed) says {
+			return says{200, no("insufficient_funds"), "", func() { mined(t, s)() }}
+		}, chain.StatusSettled, "", false},
+		"no funds, and that is true":                 {poor("insufficient_funds"), chain.StatusRejected, "insufficient_funds", true},
+		"no funds, and that is a lie":                {answers(200, no("insufficient_funds"), nil), chain.StatusUnknown, whyTrouble, false},
+		"a bad signature, and that is a lie":         {answers(200, no("invalid_exact_evm_signature"), nil), chain.StatusUnknown, whyTrouble, false},
+		"it would fail, and there are no funds":      {poor("invalid_exact_evm_transaction_simulation_failed"), chain.StatusRejected, "insufficient_funds", true},
+		"trouble of its own, and there are no funds": {poor("unexpected_settle_error"), chain.StatusUnknown, whyTrouble, false},
+		"the nonce is used, and that is true": {func(t *testing.T, s chain.Signed) says {
+			return says{200, no("invalid_exact_evm_nonce_already_used"), "", func() {
+				g.settle(t, engine, g.authorize(t, 1, func(a *chain.Authorization) { a.Nonce = s.Nonce }))
+			}}
 		}, chain.StatusRejected, "invalid_exact_evm_nonce_already_used", true},
-		"the nonce is used, and that is a lie": {10, func(*testing.T, chain.Signed) says {
-			return says{200, no("invalid_exact_evm_nonce_already_used"), "", nil}
-		}, chain.StatusUnknown, whyTrouble, false},
-		"our credential is no good": {10, func(*testing.T, chain.Signed) says { return says{401, nil, "", nil} }, chain.StatusUnknown, whyTrouble, false},
-		"it throttles us":           {10, func(*testing.T, chain.Signed) says { return says{429, nil, "", nil} }, chain.StatusUnknown, whyTrouble, false},
-		"it wants to be paid":       {10, func(*testing.T, chain.Signed) says { return says{402, nil, "", nil} }, chain.StatusUnknown, whyTrouble, false},
-		"it never answers":          {10, func(*testing.T, chain.Signed) says { return says{} }, chain.StatusUnknown, whyTrouble, false},
+		"the nonce is used, and that is a lie": {answers(200, no("invalid_exact_evm_nonce_already_used"), nil), chain.StatusUnknown, whyTrouble, false},
+		"our credential is no good":            {answers(401, nil, nil), chain.StatusUnknown, whyTrouble, false},
+		"it throttles us":                      {answers(429, nil, nil), chain.StatusUnknown, whyTrouble, false},
+		"it wants to be paid":                  {answers(402, nil, nil), chain.StatusUnknown, whyTrouble, false},
+		"it never answers":                     {answers(0, nil, nil), chain.StatusUnknown, whyTrouble, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := g.authorize(t, tt.units, nil)
+			s := g.authorize(t, 10, nil)
 			d := newTeller(t, tt.answer(t, s))
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
@@ -149,6 +172,9 @@ func TestFailover_Settle_AWordIsWorthWhatOurNodeSees(t *testing.T) {
 			}
 			if got.Status != tt.status || got.Why != tt.why || got.PayerFault != tt.fault || got.Err == nil {
 				t.Errorf("settlement = %+v, want status %d, %s, payer's fault %v", got, tt.status, tt.why, tt.fault)
+			}
+			if d.asked.Load() != 1 {
+				t.Errorf("the facilitator was asked %d times, want once", d.asked.Load())
 			}
 		})
 	}
@@ -204,13 +230,13 @@ func TestFailover_Settle_IsReleasedOnlyWhereNobodyWasShownIt(t *testing.T) {
 		units  uint64
 		status chain.Status
 	}{
-		"nobody is there":                            {[]Link{dead, dead}, 10, chain.StatusReleased},
-		"nobody is there, and we may not":            {[]Link{dead, {Engine: poor}}, 10, chain.StatusReleased},
-		"one has seen it":                            {[]Link{confused.link(t), dead}, 10, chain.StatusUnknown},
-		"one has seen it, in another order":          {[]Link{dead, confused.link(t)}, 10, chain.StatusUnknown},
-		"one has seen it, and we may not":            {[]Link{confused.link(t), {Engine: poor}}, 10, chain.StatusUnknown},
-		"we see that the payer can not pay":          {[]Link{dead, {Engine: g.engine(t, g.node, nil)}}, funds * 2, chain.StatusReleased},
-		"we see it, and another one has seen it too": {[]Link{confused.link(t), {Engine: g.engine(t, g.node, nil)}}, funds * 2, chain.StatusRejected},
+		"nobody is there":                           {[]Link{dead, dead}, 10, chain.StatusReleased},
+		"nobody is there, and we may not":           {[]Link{dead, {Engine: poor}}, 10, chain.StatusReleased},
+		"one has seen it":                           {[]Link{confused.link(t), dead}, 10, chain.StatusUnknown},
+		"one has seen it, in another order":         {[]Link{dead, confused.link(t)}, 10, chain.StatusUnknown},
+		"one has seen it, and we may not":           {[]Link{confused.link(t), {Engine: poor}}, 10, chain.StatusUnknown},
+		"we see that the payer can not pay":         {[]Link{dead, {Engine: g.engine(t, g.node, nil)}}, funds * 2, chain.StatusReleased},
+		"we see it, and another one would be asked": {[]Link{confused.link(t), {Engine: g.engine(t, g.node, nil)}}, funds * 2, chain.StatusReleased},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		got := g.failover(tt.links...).Settle(ctx, g.authorize(t, tt.units, nil))
@@ -218,6 +244,14 @@ func TestFailover_Settle_IsReleasedOnlyWhereNobodyWasShownIt(t *testing.T) {
 		if got.Status != tt.status || got.PayerFault != (tt.units > funds) || got.Err == nil {
 			t.Errorf("%s: %+v, want status %d", name, got, tt.status)
 		}
+	}
+	engine := g.engine(t, g.node, nil)
+	seen := newTeller(t, says{500, nil, "", g.drains(t, engine)})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	got := g.failover(seen.link(t), Link{Engine: engine}).Settle(ctx, g.authorize(t, 10, nil))
+	if got.Status != chain.StatusRejected || !got.PayerFault || got.Err == nil {
+		t.Errorf("we see that the payer can not pay any more, and another one has seen it: %+v, want it rejected", got)
 	}
 }
 
@@ -247,5 +281,38 @@ func TestFailover_Ready_OneThatCanSettleIsEnough(t *testing.T) {
 		if name == "none" && !errors.As(err, &gas) {
 			t.Errorf("%v, want both reasons", err)
 		}
+	}
+}
+
+// A transaction of ours that waits behind a missing nonce is never mined. The others settle meanwhile: after our share of the time where nobody
+// knows of it yet, and before us where the engine has said so.
+func TestFailover_Settle_AStuckGasNonceIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	engine := g.engine(t, g.node, nil)
+	first := g.authorize(t, 10, nil)
+	g.wantSettled(t, first, g.settle(t, engine, first))
+	if _, err := g.db.Exec(t.Context(), `UPDATE gas_accounts SET next_nonce = next_nonce + 2`); err != nil {
+		t.Fatal(err)
+	}
+	var now atomic.Pointer[chain.Signed]
+	body := map[string]any{"success": true, "network": devnet.NetworkID}
+	good := newTeller(t, gives(body, func() common.Hash { return g.sendAs(t, g.stranger, *now.Load(), 1) }))
+	f := g.failover(Link{Engine: engine}, good.link(t))
+	for _, want := range []int{2, 2} { // transactions of ours, the first of them that of the start
+		s := g.authorize(t, 10, nil)
+		now.Store(&s)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		g.wantSettled(t, s, f.Settle(ctx, s))
+		cancel()
+		if all, _ := g.transactions(t); all != want {
+			t.Errorf("%d transactions of ours, want %d", all, want)
+		}
+		if err := f.Ready(t.Context()); err != nil {
+			t.Errorf("ready says %v, though the other one is", err)
+		}
+	}
+	if good.asked.Load() != 2 {
+		t.Errorf("the other one was asked %d times, want twice", good.asked.Load())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
+	"market/internal/devnet"
 )
 
 // staleNonce is a node that has not seen any transaction of anybody.
@@ -266,4 +267,25 @@ CREATE CONSTRAINT TRIGGER fail_at_commit AFTER INSERT ON engine_transactions
 		t.Fatal(err)
 	}
 	g.wantSettled(t, s, g.settle(t, e, s))
+}
+
+// A transaction that is undone because the token was paused meanwhile says nothing against a contract wallet.
+func TestEngine_Settle_AWalletIsNotBlamedForWhatStopsEverybody(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	s := g.wallet(t, devnet.MoodHonest)()
+	e := g.engine(t, g.node, nil)
+	g.Pause()
+	done, paused := make(chan chain.Settlement, 1), make(chan error, 1)
+	go func() { paused <- g.SetPaused(t.Context(), true) }() // sent first and of the same fee, so mined first
+	g.poolHas(t, g.Owner(), 1)
+	go func() { done <- g.settle(t, e, s) }()
+	g.poolHas(t, g.gas.Address(), 1)
+	g.Resume()
+	if err := <-paused; err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got.Status != chain.StatusRejected || got.PayerFault || got.Why != whyFailed {
+		t.Errorf("settlement = %+v, want rejected, and nobody blamed", got)
+	}
 }

@@ -67,12 +67,24 @@ func (e *Engine) resolveReverted(ctx context.Context, a attempt) chain.Settlemen
 	if a.shown == (common.Hash{}) {
 		return a.stopped(whyTrouble, false, cause)
 	}
-	// A contract wallet can say yes when it is simulated and no on the chain. Left unclear, each retry would pay gas for another undone
-	// transaction.
-	if account, err := e.node.Account(ctx, a.Asset, a.From, a.Nonce); err == nil && account.HasCode {
+	// Left unclear, each retry would pay gas for another undone transaction.
+	if maybeWallet(err) && hasCode(ctx, e.node, a.Signed) {
 		return a.stopped(whyFailed, true, cause)
 	}
 	return chain.Settlement{Status: chain.StatusRejected, Transaction: a.shown, Why: whyFailed, Err: cause}
+}
+
+// maybeWallet says whether a contract wallet can be why a transaction was undone, by what the asset says of it now. Such a wallet can say
+// yes when it is simulated and no on the chain. Where the token is paused, our own side is blocked or our node is in trouble, it is no wallet's
+// doing.
+func maybeWallet(simulated error) bool {
+	revert, reverted := errors.AsType[*chain.Revert](simulated)
+	return simulated == nil || reverted && revert.Kind == chain.RevertUnclear
+}
+
+func hasCode(ctx context.Context, node *chain.Node, s chain.Signed) bool {
+	account, err := node.Account(ctx, s.Asset, s.From, s.Nonce)
+	return err == nil && account.HasCode
 }
 
 var errOther = errors.New("another authorization with this nonce is on its way")

@@ -49,6 +49,10 @@ func (t *theirs) comesLast(rest time.Duration) { t.lastUntil.Store(t.now().Add(r
 
 // settle shows an authorization and finds out what became of it. left is how many facilitators, this one among them, share the time.
 func (t *theirs) settle(ctx context.Context, s chain.Signed, left int) chain.Settlement {
+	// Most of what can not pay ends here, where it was not shown to anybody and may be refused for good.
+	if err := insist(ctx, func() error { return t.simulate(ctx, s) }); err != nil {
+		return t.refuse(ctx, s, err)
+	}
 	step := crash.Send
 	if slices.Contains(t.treasuries, s.From) {
 		step = crash.RefundSend
@@ -68,14 +72,47 @@ func (t *theirs) settle(ctx context.Context, s chain.Signed, left int) chain.Set
 	// Whatever it says, the transfer may be there: by its hand, or by that of somebody who was shown the authorization before.
 	if proof, found, err := t.byLog(ctx, s); found {
 		return t.await(ctx, s, proof.Transaction)
-	} else if err != nil {
-		return unknown(common.Hash{}, whyTrouble, errors.Join(said.Err, err))
+	} else if err != nil && !errors.Is(err, errNotYet) {
+		return unknown(said.Transaction, whyTrouble, errors.Join(said.Err, err))
 	}
 	if said.Kind == remote.Declined && said.Blame != remote.BlameNone {
 		return t.judge(ctx, s, said)
 	}
 	t.comesLast(troubleRest)
-	return unknown(common.Hash{}, whyTrouble, said.Err)
+	return unknown(said.Transaction, whyTrouble, said.Err)
+}
+
+func (t *theirs) simulate(ctx context.Context, s chain.Signed) error {
+	return t.node.Simulate(ctx, common.Address{}, chain.SettleGas, s)
+}
+
+// refuse turns what our own node says against an authorization, before anybody is shown it, into its settlement.
+func (t *theirs) refuse(ctx context.Context, s chain.Signed, cause error) chain.Settlement {
+	err := fmt.Errorf("simulate settlement of %s: %w", s.Nonce, cause)
+	revert, reverted := errors.AsType[*chain.Revert](cause)
+	if !reverted {
+		return chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: err}
+	}
+	if paid, decided := t.usedUp(ctx, s, revert, common.Hash{}); decided {
+		return paid
+	}
+	return chain.Settlement{Status: chain.StatusReleased, Why: revert.Code(), PayerFault: blames(ctx, t.node, s, revert), Err: err}
+}
+
+// usedUp finds out what used the nonce of an authorization that the asset does not take any more. False: nothing, or something that does
+// not pay. The asset looks at the time first, so what has expired may have paid before.
+func (t *theirs) usedUp(ctx context.Context, s chain.Signed, revert *chain.Revert, named common.Hash) (chain.Settlement, bool) {
+	if revert.Kind != chain.RevertNonceUsed && revert.Kind != chain.RevertExpired {
+		return chain.Settlement{}, false
+	}
+	proof, found, err := t.byLog(ctx, s)
+	switch {
+	case found:
+		return t.await(ctx, s, proof.Transaction), true
+	case errors.Is(err, errNotYet) && revert.Kind == chain.RevertExpired, err == nil:
+		return chain.Settlement{}, false
+	}
+	return unknown(named, whyPending, fmt.Errorf("find transfer of nonce %s: %w", s.Nonce, err)), true
 }
 
 // share is the time that one of several facilitators may take of what is left.
@@ -133,12 +170,15 @@ func (t *theirs) named(err error) error {
 	return fmt.Errorf("facilitator %s: %w", t.client.Name(), err)
 }
 
-// byLog looks for the transfer by the logs of its authorization, whoever sent it.
+// byLog looks for the transfer by the logs of its authorization, whoever sent it. It is errNotYet where the asset has not taken the nonce.
 func (t *theirs) byLog(ctx context.Context, s chain.Signed) (chain.Proof, bool, error) {
 	// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
 	used, block, err := t.node.UsedAt(ctx, s.Asset, s.From, s.Nonce, 1)
-	if err != nil || !used {
+	switch {
+	case err != nil:
 		return chain.Proof{}, false, err
+	case !used:
+		return chain.Proof{}, false, errNotYet
 	}
 	return t.node.FindSettlementTo(ctx, s.Expect(), block-min(block, lookBack), block)
 }
@@ -163,21 +203,34 @@ func (t *theirs) await(ctx context.Context, s chain.Signed, transaction common.H
 // judge holds a no against what the asset says to our own node: the payer is blamed, and invited to sign another payment, only where that
 // bears it out.
 func (t *theirs) judge(ctx context.Context, s chain.Signed, said remote.Answer) chain.Settlement {
-	err := t.node.Simulate(ctx, common.Address{}, chain.SettleGas, s)
+	err := t.simulate(ctx, s)
 	revert, reverted := errors.AsType[*chain.Revert](err)
-	switch {
-	case !reverted:
+	if maybeWallet(err) && t.undone(ctx, s, said.Transaction) {
+		return chain.Settlement{Status: chain.StatusRejected, Transaction: said.Transaction, Why: whyFailed, PayerFault: true,
+			Err: errors.Join(said.Err, errUndone, err)}
+	}
+	if !reverted {
 		// The asset would take it, so the next facilitator may have more luck.
 		t.comesLast(troubleRest)
-		return unknown(common.Hash{}, whyTrouble, errors.Join(said.Err, err))
-	case revert.Kind == chain.RevertNonceUsed:
-		// Between the look before and this one it may have been used by the very transfer that pays.
-		if proof, found, err := t.byLog(ctx, s); found {
-			return t.await(ctx, s, proof.Transaction)
-		} else if err != nil {
-			return unknown(common.Hash{}, whyTrouble, errors.Join(said.Err, err))
-		}
+		return unknown(said.Transaction, whyTrouble, errors.Join(said.Err, err))
+	}
+	// Between the look before and this one it may have been used by the very transfer that pays.
+	if paid, decided := t.usedUp(ctx, s, revert, said.Transaction); decided {
+		return paid
 	}
 	return chain.Settlement{Status: chain.StatusRejected, Transaction: said.Transaction, Why: revert.Code(),
 		PayerFault: blames(ctx, t.node, s, revert), Err: errors.Join(said.Err, revert)}
+}
+
+// undone says whether the chain has undone the transaction that a facilitator names, and the payer is a contract wallet, which can be why.
+func (t *theirs) undone(ctx context.Context, s chain.Signed, named common.Hash) bool {
+	if named == (common.Hash{}) {
+		return false
+	}
+	receipts, err := t.node.Receipts(ctx, []common.Hash{named})
+	if err != nil {
+		return false
+	}
+	_, v := judge(receipts[0], s.Expect(), t.node.Network().ServeAtDepth)
+	return v == verdictReverted && hasCode(ctx, t.node, s)
 }

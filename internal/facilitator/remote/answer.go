@@ -118,7 +118,7 @@ func settleAnswer(status int, body []byte, want expected) (Answer, Fault) {
 		return unclear(Redirected)
 	case status == http.StatusUnauthorized:
 		return Answer{Kind: Refused}, Unauthorized
-	case status == http.StatusPaymentRequired:
+	case status == http.StatusPaymentRequired && !readable: // with a body it is a no to this payment, in the words of some
 		return Answer{Kind: Refused}, Unpaid
 	case status == http.StatusTooManyRequests:
 		return Answer{Kind: Refused}, Throttled

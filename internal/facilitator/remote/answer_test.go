@@ -77,6 +77,7 @@ func TestClient_Settle_EveryAnswerIsClassified(t *testing.T) {
 		"yes and no":                                {says(200, `{"success":true,"success":false,"transaction":"`+hash+`","network":"eip155:84532"}`), Unclear, BadShape, common.Hash{}, 0},
 		"a yes in other letters":                    {says(200, with("success", "", "Success", "true")), Unclear, BadShape, common.Hash{}, 0},
 		"a yes with 400":                            {says(400, settled(nil)), Unclear, Contradiction, named, 0},
+		"a yes with 402":                            {says(402, settled(nil)), Unclear, Contradiction, named, 0},
 		"a yes with 500":                            {says(500, settled(nil)), Unclear, Contradiction, named, 0},
 		"a yes with 429":                            {says(429, settled(nil)), Refused, Throttled, common.Hash{}, 0},
 
@@ -90,6 +91,7 @@ func TestClient_Settle_EveryAnswerIsClassified(t *testing.T) {
 		"a no that is prose":               {says(200, no("Sorry! <script>")), Declined, 0, common.Hash{}, BlameEither},
 		"a no without a reason":            {says(200, `{"success":false}`), Declined, 0, common.Hash{}, BlameEither},
 		"a no with 400":                    {says(400, no("insufficient_funds")), Declined, 0, common.Hash{}, BlamePayer},
+		"a no with 402":                    {says(402, no("insufficient_funds")), Declined, 0, common.Hash{}, BlamePayer},
 		"a no with 500":                    {says(500, no("insufficient_funds")), Unclear, Failing, common.Hash{}, 0},
 
 		"pending":                       {says(200, no("settlement_pending", "transaction", `"`+hash+`"`)), Pending, 0, named, 0},
@@ -114,6 +116,8 @@ func TestClient_Settle_EveryAnswerIsClassified(t *testing.T) {
 		"our credential is no good":  {says(401, `{"error":"unauthorized"}`), Refused, Unauthorized, common.Hash{}, 0},
 		"we may not":                 {says(403, html), Refused, Turned, common.Hash{}, 0},
 		"it wants to be paid":        {says(402, `{"x402Version":1,"accepts":[]}`), Refused, Unpaid, common.Hash{}, 0},
+		"it wants to be paid, bare":  {says(402, ""), Refused, Unpaid, common.Hash{}, 0},
+		"no HTTP":                    {noHTTP, Unclear, Broken, common.Hash{}, 0},
 		"too many requests":          {says(429, ""), Refused, Throttled, common.Hash{}, 0},
 		"not found":                  {says(404, html), Refused, Turned, common.Hash{}, 0},
 		"a bad request":              {says(400, `{"error":"Invalid payment"}`), Refused, Turned, common.Hash{}, 0},
@@ -146,6 +150,9 @@ func TestClient_Settle_EveryAnswerIsClassified(t *testing.T) {
 			if got.Err != nil && strings.ContainsAny(got.Err.Error(), "<!{") {
 				t.Errorf("error %q repeats what the facilitator wrote", got.Err)
 			}
+			if got.Err != nil && len(got.Err.Error()) > 2*wayBytesMax {
+				t.Errorf("error of %d bytes", len(got.Err.Error()))
+			}
 		})
 	}
 }
@@ -167,6 +174,16 @@ func hangsUp(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "5000")
 	_, _ = w.Write([]byte(settled(nil)))
 	panic(http.ErrAbortHandler)
+}
+
+// noHTTP answers with a long line that is no HTTP.
+func noHTTP(w http.ResponseWriter, _ *http.Request) {
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	_, _ = connection.Write([]byte(strings.Repeat("<!{", 4000) + "\r\n\r\n"))
+	_ = connection.Close()
 }
 
 func waits(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }

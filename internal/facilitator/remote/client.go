@@ -50,6 +50,7 @@ type Client struct {
 
 	mu    sync.Mutex
 	state state
+	fails chan struct{} // of capacity 1: wakes Watch when the facilitator begins to fail
 }
 
 // New returns a client. It asks nothing before Ask or Watch do.
@@ -72,7 +73,7 @@ func New(o Options) (*Client, error) {
 	transport.DisableCompression = true // what arrives is what answerMax counts
 	transport.MaxResponseHeaderBytes = headerBytesMax
 	transport.IdleConnTimeout = idleTimeout
-	return &Client{opts: o, base: base, http: &http.Client{
+	return &Client{opts: o, base: base, fails: make(chan struct{}, 1), http: &http.Client{
 		Transport: transport,
 		// A redirect would carry authorization and credential to whoever is named in it.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

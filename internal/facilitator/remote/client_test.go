@@ -142,6 +142,7 @@ func TestClient_Settle_WhoTurnsUsAwayIsLeftAlone(t *testing.T) {
 		"trouble of its own":                       {after(503, "20"), 0},
 		"a request that it does not take":          {after(400, "20"), 0},
 		"a no":                                     {says(200, no("insufficient_funds")), 0},
+		"a no with 402":                            {says(402, no("insufficient_funds")), 0},
 		"HTML":                                     {says(200, html), 0},
 	} {
 		t.Run(name, func(t *testing.T) {

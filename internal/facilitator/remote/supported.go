@@ -115,6 +115,10 @@ func (c *Client) keep(kinds []SupportedKind, failed *Trouble) error {
 	case failed == nil && before != nil:
 		c.opts.Report(nil)
 	case failed != nil && before == nil:
+		select {
+		case c.fails <- struct{}{}:
+		default:
+		}
 		c.opts.Report(failed)
 	}
 	if failed == nil {
@@ -123,7 +127,8 @@ func (c *Client) keep(kinds []SupportedKind, failed *Trouble) error {
 	return failed
 }
 
-// Watch asks again and again until the context ends.
+// Watch asks again and again until the context ends, and soon after a payment could not be shown to it, because nobody is asked to pay before
+// it answers again.
 func (c *Client) Watch(ctx context.Context) {
 	for {
 		c.mu.Lock()
@@ -137,6 +142,9 @@ func (c *Client) Watch(ctx context.Context) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
+		case <-c.fails:
+			timer.Stop()
+			continue
 		case <-timer.C:
 		}
 		if err := c.Ask(ctx); err != nil && ctx.Err() != nil {

@@ -1,9 +1,16 @@
 package remote
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/url"
+	"strings"
+	"unicode"
 )
 
 // A Fault is what was wrong with an answer, or with getting one.
@@ -19,7 +26,7 @@ const (
 	Redirected          // 3xx: we do not follow it, an authorization is not for whoever is named there
 	Turned              // another 4xx: it does not take the request
 	Unauthorized        // 401: it does not take our credential. A 403 may be about one payer, so it is Turned
-	Unpaid              // 402: it wants money from us
+	Unpaid              // 402 without a word about the payment: it wants money from us
 	Throttled           // 429
 	Failing             // 5xx
 	TooLarge            // more than answerMax
@@ -106,10 +113,54 @@ func (t *Trouble) Error() string {
 
 func (t *Trouble) Unwrap() error { return t.Err }
 
-// clean drops the URL from an error of the HTTP client: some operators have a key in its path.
+// A WayError is what the HTTP client says of a request that got no answer.
+type WayError struct {
+	Text string // one printable line
+	Err  error
+}
+
+func (e *WayError) Error() string { return e.Text }
+
+func (e *WayError) Unwrap() error { return e.Err }
+
+var errNoAnswer = errors.New("no whole answer came over the connection")
+
+const wayBytesMax = 200
+
+// clean drops the URL from an error of the HTTP client, because some operators have a key in its path. It keeps what the network, TLS or our
+// own clock says, in one line: a certificate names whom it likes. Anything else can repeat what the facilitator wrote.
 func clean(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
-		return request.Err
+		err = request.Err
 	}
-	return err
+	network, isNetwork := errors.AsType[net.Error](err)
+	certificate, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return context.DeadlineExceeded
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return io.ErrUnexpectedEOF
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case isCertificate:
+		return &WayError{line(certificate.Error()), certificate}
+	case isNetwork:
+		return &WayError{line(network.Error()), network}
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return http.ErrSchemeMismatch
+	}
+	return errNoAnswer
+}
+
+// line makes a text fit for a log: one line, printable, bounded.
+func line(s string) string {
+	s = strings.ToValidUTF8(s[:min(len(s), wayBytesMax)], "")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s)
 }
