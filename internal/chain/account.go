@@ -44,31 +44,30 @@ func (n *Node) Account(ctx context.Context, asset, owner common.Address, nonce c
 	return state, nil
 }
 
-// HoldingsMax is how many nonces Holdings looks at: with the balance they fill one round trip.
-const HoldingsMax = batchMax - 1
+// UsedMax is how many nonces Used looks at: they fill one round trip.
+const UsedMax = batchMax
 
-// Holdings reads what an account holds, and of nonces whether they are used, in one round trip. The balance is read last: it is without what the
-// used nonces took.
-func (n *Node) Holdings(ctx context.Context, asset, owner common.Address, nonces []common.Hash) (balance money.Amount, used []bool, err error) {
-	answers := make([]hexutil.Bytes, len(nonces)+1)
+// Used says of nonces of an authorizer whether the asset has taken or cancelled them, in one round trip, as of the newest block.
+func (n *Node) Used(ctx context.Context, asset, authorizer common.Address, nonces []common.Hash) ([]bool, error) {
+	if len(nonces) == 0 {
+		return nil, nil
+	}
+	answers := make([]hexutil.Bytes, len(nonces))
 	var elements []rpc.BatchElem
 	for i, nonce := range nonces {
-		elements = append(elements, read(asset, pack("authorizationState", owner, nonce), latest, &answers[i]))
+		elements = append(elements, read(asset, pack("authorizationState", authorizer, nonce), latest, &answers[i]))
 	}
-	elements = append(elements, read(asset, pack("balanceOf", owner), latest, &answers[len(nonces)]))
 	if err := n.whole(ctx, elements); err != nil {
-		return money.Amount{}, nil, err
+		return nil, err
 	}
-	used = make([]bool, len(nonces))
+	used := make([]bool, len(nonces))
 	for i := range nonces {
+		var err error
 		if used[i], err = unpackBool(answers[i]); err != nil {
-			return money.Amount{}, nil, troubleOf("authorizationState", err)
+			return nil, troubleOf("authorizationState", err)
 		}
 	}
-	if balance, err = unpackAmount(answers[len(nonces)]); err != nil {
-		return money.Amount{}, nil, troubleOf("balanceOf", err)
-	}
-	return balance, used, nil
+	return used, nil
 }
 
 // Balance returns the native coin of an account, in wei.

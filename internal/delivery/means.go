@@ -9,7 +9,6 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
-	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/refusal"
 )
@@ -24,7 +23,7 @@ const (
 	// codeOpenMax is how many open payments an account with code may have: it may take all of them back, whatever it holds.
 	codeOpenMax = 16
 	// noncesMax is how many open payments, the oldest first, are looked up on the chain where the balance seems short.
-	noncesMax = 4 * chain.HoldingsMax
+	noncesMax = 4 * chain.UsedMax
 )
 
 // claiming are the payments of this process between the look at their payer's means and their claim. Of many that come at once none is in the
@@ -124,41 +123,43 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted, before []pa
 
 // covered refuses a payment whose payer holds less than it and its open ones take together: of many that each would go through alone, the chain
 // would undo the rest. An open payment whose transfer is on the chain has left the balance already, so where the balance seems short, the chain
-// is asked which have.
+// is asked which have. The balance was read before: what moves meanwhile then counts for the payer, and nobody who has enough is refused.
 func (p *Path) covered(ctx context.Context, paid *admitted, account chain.AccountState, open []payment.Open) *refusal.Error {
 	s := paid.signed
-	need := s.Value
+	need, have := s.Value, account.Balance
 	for _, o := range open {
 		need = need.Add(o.Amount)
 	}
-	if account.Balance.Cmp(need) >= 0 {
+	if have.Cmp(need) >= 0 {
 		return nil
 	}
-	var gone money.Amount
-	for part := range slices.Chunk(open[:min(len(open), noncesMax)], chain.HoldingsMax) {
+	for part := range slices.Chunk(open[:min(len(open), noncesMax)], chain.UsedMax) {
 		nonces := make([]common.Hash, len(part))
 		for n, o := range part {
 			nonces[n] = o.Nonce
 		}
-		balance, used, err := paid.rail.Node.Holdings(ctx, s.Asset, s.From, nonces)
+		used, err := paid.rail.Node.Used(ctx, s.Asset, s.From, nonces)
 		if err != nil {
 			return notReady(p.Now().Add(readyRetry), err)
 		}
 		for n, o := range part {
 			if used[n] {
-				gone = gone.Add(o.Amount)
+				have = have.Add(o.Amount)
 			}
 		}
-		if balance.Add(gone).Cmp(need) >= 0 {
+		if have.Cmp(need) >= 0 {
 			return nil
 		}
+	}
+	if len(open) > noncesMax {
+		return p.wait()
 	}
 	return refusal.New(call.PayerUnfunded, "the payer holds less than this payment and its %d open ones take together; this one was not used", len(open)).
 		WithCause(payment.CodeFunds)
 }
 
-// wait refuses a payment of an account with code of which too many are open; nothing speaks against the payment itself.
+// wait refuses a payment of which too many of the same payer are open; nothing speaks against the payment itself.
 func (p *Path) wait() *refusal.Error {
-	return refusal.New(call.NotReady, "too many payments of this contract wallet are under way; this one was not used, send it again in a few seconds").
+	return refusal.New(call.NotReady, "too many payments of this payer are under way; this one was not used, send it again in a few seconds").
 		WithUntil(p.Now().Add(readyRetry))
 }

@@ -22,7 +22,7 @@ func prices(n int) money.Amount { return money.FromUnits(uint64(n) * 10_000) } /
 func TestPath_Means_CountsWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	used := func(n int) []bool {
-		all := make([]bool, chain.HoldingsMax)
+		all := make([]bool, chain.UsedMax)
 		for i := range n {
 			all[i] = true
 		}
@@ -41,16 +41,16 @@ func TestPath_Means_CountsWhatIsOpen(t *testing.T) {
 		reads  int
 	}{
 		"a stranger with enough":                       {open: 3, node: scripted{account: funds(4)}, reads: 1},
-		"a stranger with too little":                   {open: 3, node: scripted{account: funds(3), balance: prices(3), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
-		"of what is not claimed yet":                   {before: 3, node: scripted{account: funds(3), balance: prices(3), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
-		"two of them have left the balance already":    {open: 3, node: scripted{account: funds(2), balance: prices(2), used: used(2)}, reads: 2},
-		"one of them has, and it is not enough":        {open: 3, node: scripted{account: funds(2), balance: prices(2), used: used(1)}, reason: call.PayerUnfunded, reads: 2},
-		"more than fit a round trip, all on the chain": {open: 60, node: scripted{account: funds(9), balance: prices(9), used: used(49)}, reads: 3},
-		"more than fit, and none is":                   {open: 60, node: scripted{account: funds(9), balance: prices(9), used: used(0)}, reason: call.PayerUnfunded, reads: 3},
-		"more than are looked at":                      {open: noncesMax + 2, node: scripted{account: funds(2), balance: prices(2), used: used(49)}, reason: call.PayerUnfunded, reads: 5},
+		"a stranger with too little":                   {open: 3, node: scripted{account: funds(3), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
+		"of what is not claimed yet":                   {before: 3, node: scripted{account: funds(3), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
+		"two of them have left the balance already":    {open: 3, node: scripted{account: funds(2), used: used(2)}, reads: 2},
+		"one of them has, and it is not enough":        {open: 3, node: scripted{account: funds(2), used: used(1)}, reason: call.PayerUnfunded, reads: 2},
+		"more than fit a round trip, all on the chain": {open: 60, node: scripted{account: funds(9), used: used(chain.UsedMax)}, reads: 3},
+		"more than fit, and none is":                   {open: 60, node: scripted{account: funds(9), used: used(0)}, reason: call.PayerUnfunded, reads: 3},
+		"more than are looked at":                      {open: noncesMax + 2, node: scripted{account: funds(2), used: used(chain.UsedMax)}, reason: call.NotReady, reads: 5},
 		"a known payer is not looked up":               {open: trustMax, known: true, node: scripted{}},
 		"a known payer with many":                      {open: trustMax + 1, known: true, node: scripted{account: funds(trustMax + 2)}, reads: 1},
-		"a known payer with more than it can pay":      {open: trustMax + 1, known: true, node: scripted{account: funds(trustMax + 1), balance: prices(trustMax + 1), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
+		"a known payer with more than it can pay":      {open: trustMax + 1, known: true, node: scripted{account: funds(trustMax + 1), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
 		"an account with code and plenty":              {open: codeOpenMax - 1, node: scripted{account: code(100)}, reads: 2},
 		"an account with code may take all of it back": {open: codeOpenMax, node: scripted{account: code(100)}, reason: call.NotReady, reads: 1},
 		"one that did so once does one at a time":      {open: 1, undone: 1, known: true, reason: call.NotReady},

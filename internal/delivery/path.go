@@ -14,7 +14,6 @@ import (
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/cooldown"
-	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/readiness"
 	"market/internal/siwx"
@@ -45,7 +44,7 @@ type Node interface {
 	Head(ctx context.Context) (chain.Head, error)
 	Account(ctx context.Context, asset, owner common.Address, nonce common.Hash) (chain.AccountState, error)
 	Simulate(ctx context.Context, from common.Address, gas uint64, s chain.Signed) error
-	Holdings(ctx context.Context, asset, owner common.Address, nonces []common.Hash) (balance money.Amount, used []bool, err error)
+	Used(ctx context.Context, asset, authorizer common.Address, nonces []common.Hash) ([]bool, error)
 	Takes(ctx context.Context, wallet common.Address, digest common.Hash, s chain.Signature) (bool, error)
 }
 

@@ -24,7 +24,6 @@ type scripted struct {
 	accountErr, simulated error
 	takes                 bool
 	takesErr              error
-	balance               money.Amount // beside used
 	used                  []bool
 	reads                 int
 }
@@ -41,9 +40,9 @@ func (n *scripted) Simulate(context.Context, common.Address, uint64, chain.Signe
 	return n.simulated
 }
 
-func (n *scripted) Holdings(_ context.Context, _, _ common.Address, nonces []common.Hash) (money.Amount, []bool, error) {
+func (n *scripted) Used(_ context.Context, _, _ common.Address, nonces []common.Hash) ([]bool, error) {
 	n.reads++
-	return n.balance, n.used[:len(nonces)], n.accountErr
+	return n.used[:len(nonces)], n.accountErr
 }
 
 func (n *scripted) Takes(context.Context, common.Address, common.Hash, chain.Signature) (bool, error) {
