@@ -101,7 +101,7 @@ func TestRaces_ARetryAtTheEndOfTheGraceIsServedOrRefundedNeverBoth(t *testing.T)
 	s := w.List(t, "graced", apptest.Works, nil)
 	ask := apptest.Ask(s.URL)
 	terms := w.Challenge(t, ask)
-	payer := w.Payer(t, 2*calls*apptest.PriceUnits) // means are no matter here
+	payer := w.Payer(t, calls*apptest.PriceUnits)
 	var (
 		headers [calls]string
 		ids     [calls]string

@@ -14,9 +14,7 @@ import (
 )
 
 const (
-	// undoneMax is how many payments of a day the code of one payer's account may take back on the chain: each costs a transaction.
-	undoneMax = 2
-	// brokeMax is the same for payments whose money was gone when they came to the chain. It happens to honest payers who also pay elsewhere.
+	// brokeMax is how many payments of a day may find that their money was gone when they came to the chain: each costs a transaction. It happens to honest payers who also pay elsewhere.
 	brokeMax = 8
 	// trustMax is how many open payments a known payer has before its balance is read like a stranger's.
 	trustMax = 8
@@ -83,13 +81,13 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted, before []pa
 	switch {
 	case err != nil:
 		return refusal.New(call.Internal, "").WithCause(err)
-	case payer.Undone >= undoneMax:
+	case payer.Undone >= payment.UndoneMax:
 		return refusal.New(call.PaymentInvalid, "the code of the payer's account took %d payments of the last day when they were simulated, and not on the chain",
 			payer.Undone).WithCause(payment.CodeFailed)
 	case payer.Broke >= brokeMax:
 		return refusal.New(call.PayerUnfunded, "%d payments of the last day found too little in the payer's account when they came to the chain; "+
 			"its payments are taken again a day after they were made", payer.Broke).WithCause(payment.CodeFunds)
-	case payer.Undone > 0 && payer.Undone+len(open) >= undoneMax:
+	case payer.Undone > 0 && payer.Undone+len(open) >= payment.UndoneMax:
 		return p.wait()
 	case payer.Known && !paid.simulated && len(open) <= trustMax:
 		return nil

@@ -55,7 +55,7 @@ func TestPath_Means_CountsWhatIsOpen(t *testing.T) {
 		"an account with code may take all of it back": {open: codeOpenMax, node: scripted{account: code(100)}, reason: call.NotReady, reads: 1},
 		"one that did so once does one at a time":      {open: 1, undone: 1, known: true, reason: call.NotReady},
 		"and that":              {undone: 1, known: true},
-		"one that did so twice": {undone: undoneMax, known: true, reason: call.PaymentInvalid},
+		"one that did so twice": {undone: payment.UndoneMax, known: true, reason: call.PaymentInvalid},
 		"one that found its money gone a few times": {broke: brokeMax - 1, known: true},
 		"one that found it gone often":              {broke: brokeMax, known: true, reason: call.PayerUnfunded},
 	} {

@@ -3,19 +3,12 @@ package desk
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
 	"market/internal/payment"
 	"market/internal/postgres"
-)
-
-const (
-	// undoneMax is how many payments of a day the code of one payer's account may take back on the chain: each costs a transaction.
-	undoneMax    = 2
-	undoneWindow = 24 * time.Hour
 )
 
 // Undone keeps the payments whose transaction was mined and moved nothing.
@@ -37,7 +30,7 @@ SELECT coalesce(own.code, ''), coalesce(own.transaction, ''), payer.times
 func (Undone) Past(ctx context.Context, db postgres.DB, network string, s chain.Signed) (Past, error) {
 	var p Past
 	var transaction []byte
-	if err := db.QueryRow(ctx, pastSQL, network, s.Asset[:], s.From[:], s.Nonce[:], undoneWindow).Scan(&p.Code, &transaction, &p.Payer); err != nil {
+	if err := db.QueryRow(ctx, pastSQL, network, s.Asset[:], s.From[:], s.Nonce[:], payment.PayerWindow).Scan(&p.Code, &transaction, &p.Payer); err != nil {
 		return Past{}, fmt.Errorf("look up what was undone of %s: %w", s.From, err)
 	}
 	p.Transaction = common.BytesToHash(transaction)
@@ -52,8 +45,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7)
 
 // Add keeps a settlement that was rejected after its transaction was mined.
 func (Undone) Add(ctx context.Context, db postgres.DB, network string, s chain.Signed, no chain.Settlement) error {
-	code := payment.Code(no.Why)
-	byPayer := no.PayerFault && (code == payment.CodeFailed || code == payment.CodeSignature)
+	byPayer := no.PayerFault && payment.OfOwnCode(payment.Code(no.Why))
 	_, err := db.Exec(ctx, undoneSQL, network, s.Asset[:], s.From[:], s.Nonce[:], no.Transaction[:], no.Why, byPayer)
 	if err != nil {
 		return fmt.Errorf("keep that %s was undone: %w", s.Nonce, err)
@@ -89,7 +81,7 @@ func (d *Desk) refuseUndone(ctx context.Context, r Rail, s chain.Signed) (common
 			return common.Hash{}, nil
 		}
 		return past.Transaction, decided(past.Code, undoneText, nil)
-	case past.Payer >= undoneMax:
+	case past.Payer >= payment.UndoneMax:
 		shown, err := r.Engine.Shown(ctx, s)
 		if err != nil || shown {
 			return common.Hash{}, err

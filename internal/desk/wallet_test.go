@@ -161,7 +161,7 @@ func TestDesk_Settle_APayerThatIsRefusedHearsOfItsEarlierPayment(t *testing.T) {
 	paid := g.authorize(t, nil)
 	first := ask(t, url+"/settle", g.body(payment.V2, paid, nil))
 	g.wantSettled(t, payment.V2, paid, first)
-	for range undoneMax {
+	for range payment.UndoneMax {
 		no := chain.Settlement{Status: chain.StatusRejected, Transaction: common.Hash{7}, Why: "invalid_exact_evm_transaction_failed", PayerFault: true}
 		if err := (Undone{}).Add(t.Context(), g.db, g.network.ID, g.authorize(t, nil), no); err != nil {
 			t.Fatal(err)

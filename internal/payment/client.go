@@ -56,13 +56,14 @@ func DecodeChallenge(header string) (Required, error) {
 
 type payload struct {
 	X402Version int              `json:"x402Version"`
-	Payload     signedTransfer   `json:"payload"`
+	Payload     SignedTransfer   `json:"payload"`
 	Extensions  json.RawMessage  `json:"extensions,omitempty"`
 	Resource    *json.RawMessage `json:"resource,omitempty"`
 	Accepted    json.RawMessage  `json:"accepted"`
 }
 
-type signedTransfer struct {
+// A SignedTransfer is a signed authorization as it stands in a payload of either version.
+type SignedTransfer struct {
 	Signature     string        `json:"signature"`
 	Authorization authorization `json:"authorization"`
 }
@@ -74,6 +75,17 @@ type authorization struct {
 	ValidAfter  string `json:"validAfter"`
 	ValidBefore string `json:"validBefore"`
 	Nonce       string `json:"nonce"`
+}
+
+// TransferOf writes a signed authorization down.
+func TransferOf(s chain.Signed) SignedTransfer {
+	return SignedTransfer{
+		Signature: hexutil.Encode(s.Signature.Bytes()),
+		Authorization: authorization{
+			From: s.From.Hex(), To: s.To.Hex(), Value: s.Value.String(), Nonce: s.Nonce.Hex(),
+			ValidAfter: strconv.FormatUint(s.ValidAfter, 10), ValidBefore: strconv.FormatUint(s.ValidBefore, 10),
+		},
+	}
 }
 
 // EncodePayload returns the value of PAYMENT-SIGNATURE for an entry of a challenge, echoed byte for byte, and the authorization that pays it.
@@ -90,13 +102,7 @@ func encodePayload(accepted Accepted, resource, extensions json.RawMessage, s ch
 		X402Version: 2,
 		Extensions:  extensions,
 		Accepted:    accepted.Raw,
-		Payload: signedTransfer{
-			Signature: hexutil.Encode(s.Signature.Bytes()),
-			Authorization: authorization{
-				From: s.From.Hex(), To: s.To.Hex(), Value: s.Value.String(), Nonce: s.Nonce.Hex(),
-				ValidAfter: strconv.FormatUint(s.ValidAfter, 10), ValidBefore: strconv.FormatUint(s.ValidBefore, 10),
-			},
-		},
+		Payload:     TransferOf(s),
 	}
 	if len(resource) > 0 {
 		p.Resource = &resource

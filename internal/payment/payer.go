@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -11,8 +12,18 @@ import (
 	"market/internal/postgres"
 )
 
-// payerWindow is how long a payment that the chain undid is held against its payer, and how far back open ones are looked for.
-const payerWindow = 24 * time.Hour
+const (
+	// PayerWindow is how long a payment that the chain undid is held against its payer, and how far back open ones are looked for.
+	PayerWindow = 24 * time.Hour
+	// UndoneMax is how many payments within it the code of one payer's account may take back on the chain: each costs a transaction.
+	UndoneMax = 2
+)
+
+// ownCode are the codes of payments that went through when they were simulated and that only the code of the payer's account can have undone.
+var ownCode = []Code{CodeFailed, CodeSignature}
+
+// OfOwnCode says whether a payment that the chain undid for this code was undone by the code of its payer's account.
+func OfOwnCode(c Code) bool { return slices.Contains(ownCode, c) }
 
 // A Payer is what is known of who pays.
 type Payer struct {
@@ -53,8 +64,7 @@ func (Store) Payer(ctx context.Context, db postgres.DB, i Identity) (Payer, erro
 		nonces  [][]byte
 		amounts []string
 	)
-	own := []string{string(CodeFailed), string(CodeSignature)}
-	err := db.QueryRow(ctx, payerSQL, i.Payer[:], payerWindow, own, CodeFunds, i.Network, i.Asset[:], i.Nonce[:]).
+	err := db.QueryRow(ctx, payerSQL, i.Payer[:], PayerWindow, ownCode, CodeFunds, i.Network, i.Asset[:], i.Nonce[:]).
 		Scan(&p.Known, &p.Undone, &p.Broke, &nonces, &amounts)
 	if err != nil {
 		return Payer{}, fmt.Errorf("look up payer %s: %w", i.Payer, err)

@@ -192,7 +192,7 @@ func TestStore_Payer_CountsWhatTheChainTookBack(t *testing.T) {
 		s.move(t, id, call.StateRefused, common.Hash{})
 		count("taken back and over", undone, broke)
 	}
-	pgtest.Shift(t, s.db, payerWindow-time.Microsecond)
+	pgtest.Shift(t, s.db, PayerWindow-time.Microsecond)
 	count("just inside the day", 2, 1)
 	pgtest.Shift(t, s.db, time.Microsecond)
 	count("a day later", 0, 0)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -291,6 +290,3 @@ func str(v any) string {
 	s, _ := v.(string)
 	return s
 }
-
-// Path cuts a URL of this world to what follows the host.
-func (w *World) Path(url string) string { return strings.TrimPrefix(url, w.URL) }
