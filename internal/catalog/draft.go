@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"market/internal/call"
+	"market/internal/capacity"
 	"market/internal/refusal"
 )
 
@@ -41,6 +42,7 @@ type Draft struct {
 	Tags        []string
 	BaseURL     string
 	Probe       Probe
+	Capacity    capacity.Limit
 	Endpoints   []EndpointDraft
 }
 
@@ -59,9 +61,9 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 		Tags:        f.tags("tags"),
 		BaseURL:     f.baseURL("base_url", rules),
 		Probe:       f.probe("probe"),
+		Capacity:    f.capacity("capacity"),
 	}
 	f.later("headers")
-	f.later("capacity")
 	for i, v := range f.list("endpoints", 1, endpointsMax) {
 		if g, ok := newForm(f.pointer("endpoints")+"/"+strconv.Itoa(i), v, &problems); ok {
 			d.Endpoints = append(d.Endpoints, g.endpoint(rules))
