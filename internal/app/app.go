@@ -94,7 +94,10 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 		return nil, fmt.Errorf("start jobs: %w", err)
 	}
 	a.stops = append(a.stops, a.jobs.Stop)
-	a.running.Go(func() { a.beat(background, a.path.Owner(), a.door.Addr().String()) })
+	if err := a.beatOnce(ctx); err != nil {
+		return nil, err
+	}
+	a.running.Go(func() { a.beat(background) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
 	a.open(srv.Public(), srv.Ops())
