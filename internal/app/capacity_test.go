@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,20 +15,34 @@ import (
 
 // A counter is a service that counts how many calls it has at once, and lets none of them end before it is told to.
 type counter struct {
+	*apptest.Service
+	ask apptest.Asking
+
 	mu        sync.Mutex
 	now, most int
 	release   chan struct{}
+	open      bool // everybody passes
 }
 
-func newCounter() *counter { return &counter{release: make(chan struct{})} }
+// newCounter lists one of a capacity. It holds nobody up any more when the test ends.
+func newCounter(t *testing.T, w *apptest.World, slug string, declared map[string]any) *counter {
+	t.Helper()
+	c := &counter{release: make(chan struct{})}
+	c.Service = w.ListWith(t, slug, c.work, map[string]any{"timeout_ms": 60_000}, capacityOf(declared))
+	c.ask = apptest.Ask(c.URL)
+	t.Cleanup(c.letAll)
+	return c
+}
 
 func (c *counter) work(rw http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.now++
 	c.most = max(c.most, c.now)
-	release := c.release
+	release, open := c.release, c.open
 	c.mu.Unlock()
-	<-release
+	if !open {
+		<-release
+	}
 	c.mu.Lock()
 	c.now--
 	c.mu.Unlock()
@@ -41,12 +56,25 @@ func (c *counter) counts() (now, most int) {
 	return c.now, c.most
 }
 
+// await waits until it has so many calls.
+func (c *counter) await(t *testing.T, calls int) {
+	t.Helper()
+	apptest.Eventually(t, "the service has its calls", func() bool { now, _ := c.counts(); return now == calls })
+}
+
 // let ends the calls that it has; it then holds those that come after.
 func (c *counter) let() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.release)
 	c.release = make(chan struct{})
+}
+
+func (c *counter) letAll() {
+	c.mu.Lock()
+	c.open = true
+	c.mu.Unlock()
+	c.let()
 }
 
 func capacityOf(members map[string]any) map[string]any { return map[string]any{"capacity": members} }
@@ -68,53 +96,71 @@ func TestCapacity_TheReplicasTogetherAskAServiceForNoMoreAtOnceThanItDeclares(t 
 	const places, callers = 3, 12
 	w := apptest.StartWith(t, apptest.Setup{Burst: 600})
 	other := w.Replica(t)
-	c := newCounter()
-	s := w.ListWith(t, "counted", c.work, map[string]any{"timeout_ms": 60_000}, capacityOf(map[string]any{"concurrency": places}))
-	ask := apptest.Ask(s.URL)
-	doors := []apptest.Asking{ask, other.At(t, ask)}
-	terms := w.Terms(t, s, 120)
+	c := newCounter(t, w, "counted", map[string]any{"concurrency": places})
+	doors := []apptest.Asking{c.ask, other.At(t, c.ask)}
+	terms := w.Terms(t, c.Service, 120)
 	for _, door := range doors {
 		apptest.Eventually(t, door.URL+" has a place", func() bool { return w.Send(t, door, "").Status == http.StatusPaymentRequired })
 	}
-	payer := w.Payer(t, 2*callers*apptest.PriceUnits)
+	payer := w.Payer(t, 3*callers*apptest.PriceUnits)
 
-	// crowd sends payments at once, in turn through the doors, and waits until all but so many are answered.
-	crowd := func(doors []apptest.Asking, in int) (full []string, let func()) {
+	// crowd sends payments at once, in turn through the doors, until each is answered or at the service. It returns those that were refused,
+	// and what ends the others.
+	crowd := func(doors []apptest.Asking) (full []string, let func()) {
 		t.Helper()
-		answers := make([]apptest.Answer, callers)
-		headers := make([]string, callers)
+		headers, answers := make([]string, callers), make([]apptest.Answer, callers)
 		for i := range headers {
 			headers[i] = w.Sign(t, payer, terms)
 		}
-		var wg sync.WaitGroup
-		out := make(chan int, callers)
+		var (
+			wg   sync.WaitGroup
+			done [callers]atomic.Bool
+		)
 		for i, header := range headers {
 			wg.Go(func() {
 				answers[i] = w.Send(t, doors[i%len(doors)], header)
-				out <- i
+				done[i].Store(true)
 			})
 		}
-		for range callers - in {
-			i := <-out
-			wantFull(t, "one too many", answers[i], 1)
-			full = append(full, headers[i])
+		apptest.Eventually(t, "each is answered or at the service", func() bool {
+			at, _ := c.counts()
+			for i := range done {
+				if done[i].Load() {
+					at++
+				}
+			}
+			return at == callers
+		})
+		for i := range done {
+			if done[i].Load() {
+				wantFull(t, "one too many", answers[i], 1)
+				full = append(full, headers[i])
+			}
 		}
-		apptest.Eventually(t, "the others are at the service", func() bool { now, _ := c.counts(); return now == in })
 		for _, door := range doors {
 			wantFull(t, "an unpaid request at a full service", w.Send(t, door, ""), 1)
+		}
+		in := make([]int, 0, places)
+		for i := range done {
+			if !done[i].Load() {
+				in = append(in, i)
+			}
+		}
+		if len(in) != places {
+			t.Errorf("%d are at the service, want %d", len(in), places)
 		}
 		return full, func() {
 			c.let()
 			wg.Wait()
-			for range in {
-				if a := answers[<-out]; a.Status != http.StatusOK {
-					t.Errorf("one that was let in: %d %s", a.Status, a.Body)
+			for _, i := range in {
+				if answers[i].Status != http.StatusOK {
+					t.Errorf("one that was let in: %d %s", answers[i].Status, answers[i].Body)
 				}
 			}
 		}
 	}
 
-	full, let := crowd(doors, places)
+	full, let := crowd(doors)
 	if rows := w.Rows(t); rows.Calls != places {
 		t.Errorf("%d payments are claimed, want %d", rows.Calls, places)
 	}
@@ -123,8 +169,8 @@ func TestCapacity_TheReplicasTogetherAskAServiceForNoMoreAtOnceThanItDeclares(t 
 
 	// A payment that was refused is as good as before.
 	done := make(chan apptest.Answer, 1)
-	go func() { done <- w.Send(t, ask, full[0]) }()
-	apptest.Eventually(t, "it is at the service", func() bool { now, _ := c.counts(); return now == 1 })
+	go func() { done <- w.Send(t, c.ask, full[0]) }()
+	c.await(t, 1)
 	c.let()
 	if a := <-done; a.Status != http.StatusOK {
 		t.Errorf("a refused payment again: %d %s", a.Status, a.Body)
@@ -146,7 +192,7 @@ func TestCapacity_TheReplicasTogetherAskAServiceForNoMoreAtOnceThanItDeclares(t 
 		}
 		return gone
 	})
-	_, let = crowd(doors[:1], places)
+	_, let = crowd(doors[:1])
 	let()
 	wantMoved(t, w, 2*places+1, 0)
 	if _, most := c.counts(); most != places {
@@ -201,16 +247,16 @@ func TestCapacity_ARateIsKeptForPaidCallsAndTrialsTogether(t *testing.T) {
 func TestCapacity_AFullServiceHidesNoKnownCall(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t)
-	c := newCounter()
-	s := w.ListWith(t, "known", apptest.Works, map[string]any{"timeout_ms": 60_000}, capacityOf(map[string]any{"concurrency": 1}))
-	ask := apptest.Ask(s.URL)
+	c := newCounter(t, w, "known", map[string]any{"concurrency": 1})
+	ask := c.ask
 	terms, payer := w.Challenge(t, ask), w.Payer(t, 10*apptest.PriceUnits)
 	old, now := w.Sign(t, payer, terms), w.Sign(t, payer, terms)
+	c.Do(apptest.Works)
 	first := w.Send(t, ask, old)
-	s.Do(c.work)
+	c.Do(c.work)
 	answered := make(chan apptest.Answer, 1)
 	go func() { answered <- w.Send(t, ask, now) }()
-	apptest.Eventually(t, "a call is at the service", func() bool { n, _ := c.counts(); return n == 1 })
+	c.await(t, 1)
 
 	expect(t, "the payment that is under way", w.Send(t, ask, now), http.StatusConflict, "in_progress")
 	expect(t, "its payment for something else", w.Send(t, ask.With(`{"n":2}`), now), http.StatusConflict, "payment_reused")
@@ -245,9 +291,8 @@ func TestCapacity_ACallThatIsGoneOnWithWaitsForItsPlace(t *testing.T) {
 	t.Parallel()
 	f, option := newFaulty(t, hasty)
 	w := apptest.StartWith(t, apptest.Setup{Burst: 600, Options: []app.Option{option}}, "MARKET_GRACE=1h")
-	c := newCounter()
-	s := w.ListWith(t, "awaited", c.work, map[string]any{"timeout_ms": 60_000}, capacityOf(map[string]any{"concurrency": 1}))
-	ask := apptest.Ask(s.URL)
+	c := newCounter(t, w, "awaited", map[string]any{"concurrency": 1})
+	ask := c.ask
 	terms, payer := w.Challenge(t, ask), w.Payer(t, 2*apptest.PriceUnits)
 	header := w.Sign(t, payer, terms)
 	pending := w.Send(t, ask, header)
@@ -258,7 +303,7 @@ func TestCapacity_ACallThatIsGoneOnWithWaitsForItsPlace(t *testing.T) {
 	f.set(honest)
 	blocker, awaited := make(chan apptest.Answer, 1), make(chan apptest.Answer, 1)
 	go func() { blocker <- w.Pay(t, payer, terms, ask) }()
-	apptest.Eventually(t, "the place is taken", func() bool { n, _ := c.counts(); return n == 1 })
+	c.await(t, 1)
 	again := w.Send(t, ask, header)
 	wantPending(t, "no place became free", again)
 	if again.Call() != pending.Call() {
@@ -269,7 +314,7 @@ func TestCapacity_ACallThatIsGoneOnWithWaitsForItsPlace(t *testing.T) {
 	if a := <-blocker; a.Status != http.StatusOK {
 		t.Errorf("the call that had the place: %d %s", a.Status, a.Body)
 	}
-	apptest.Eventually(t, "the other has it now", func() bool { n, _ := c.counts(); return n == 1 })
+	c.await(t, 1)
 	c.let()
 	if a := <-awaited; a.Status != http.StatusOK || a.Call() != pending.Call() {
 		t.Errorf("the call that waited: %d %s", a.Status, a.Body)
