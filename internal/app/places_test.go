@@ -79,6 +79,8 @@ func TestCapacity_EveryEndOfACallGivesItsPlaceBack(t *testing.T) {
 			during: func() { panic("a panic of the tests") }},
 		"its service leaves the shelf while it settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
 			during: func() { exec(`UPDATE services SET state = 'delisted'`) }},
+		"its endpoint leaves the shelf while it settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
+			during: func() { exec(`UPDATE endpoints SET retired_at = market_now()`) }},
 		"its service cools down": {limit: both, work: apptest.Fails, call: pay, code: "in_cooldown", before: func(s *apptest.Service) { pay(s) }},
 		"a trial in a cooldown":  {limit: both, work: apptest.Fails, call: try, code: "in_cooldown", before: func(s *apptest.Service) { pay(s) }},
 		"a trial too many": {limit: both, work: apptest.Works, call: try, code: "trial_exhausted",
@@ -103,6 +105,7 @@ func TestCapacity_EveryEndOfACallGivesItsPlaceBack(t *testing.T) {
 		// Nothing but the place and the rate may stand in the way of the next.
 		exec(`DELETE FROM cooldowns`)
 		exec(`UPDATE services SET state = 'listed' WHERE state = 'delisted'`)
+		exec(`UPDATE endpoints SET retired_at = NULL WHERE retired_at IS NOT NULL`)
 		var next apptest.Answer
 		apptest.Eventually(t, name+": the gate has heard of that", func() bool {
 			next = w.Send(t, apptest.Ask(s.URL), "")
