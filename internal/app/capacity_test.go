@@ -91,6 +91,7 @@ func wantFull(t *testing.T, what string, a apptest.Answer, most int) {
 	}
 }
 
+// B67: our own limits are looked at before the payment is claimed, and so before it is settled.
 func TestCapacity_TheReplicasTogetherAskAServiceForNoMoreAtOnceThanItDeclares(t *testing.T) {
 	t.Parallel()
 	const places, callers = 3, 12
