@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 	"github.com/rs/zerolog"
 
+	"market/internal/accesslog"
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/delivery"
@@ -86,7 +87,7 @@ func (s *Server) routes() *echo.Echo {
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = s.writeError
 	e.Pre(unhurried, cors)
-	e.Use(logRequests(s.log), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
+	e.Use(accesslog.Requests(s.log, entryOf), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
 
 	for _, method := range callMethods {
 		e.Add(method, "/s/*", s.paidCall)
