@@ -29,6 +29,17 @@ type Gate struct {
 type service struct {
 	taken  int
 	bucket bucket
+	next   time.Time // when the next call may go to the service, so that they go at an even pace
+}
+
+// turn returns how long the next call has to wait for its turn.
+func (s *service) turn(now time.Time, pace time.Duration) time.Duration {
+	at := s.next
+	if at.Before(now) {
+		at = now
+	}
+	s.next = at.Add(pace)
+	return at.Sub(now)
 }
 
 // NewGate returns the gate of the replica self, which is dead to the others aliveFor after its last heartbeat. It shares nothing out before the
@@ -45,7 +56,7 @@ func (g *Gate) Alive(sent time.Time, members []uuid.UUID) {
 	g.fleet = g.fleet.next(g.self, members, sent, now)
 	// What is idle is forgotten, so that services which left the shelf do not gather here.
 	for id, s := range g.services {
-		if s.taken == 0 && !s.bucket.due.After(now) {
+		if s.taken == 0 && !s.bucket.due.After(now) && !s.next.After(now) {
 			delete(g.services, id)
 		}
 	}
@@ -142,8 +153,22 @@ func (p *Place) Await(ctx context.Context, most time.Duration) bool {
 	}
 }
 
-// Spend says that the service is asked now: its provider counts the call, so the rate does, too.
-func (p *Place) Spend() { p.spent = true }
+// Turn says that the service is asked when it returns: its provider counts the call, so the rate does, too. Calls that were let in one after another
+// come here together where one block settled their payments, and a provider that counts would turn half of them away; so they go one at a time, at the
+// pace of the rate. Nobody waits longer than most: the call is paid.
+func (p *Place) Turn(most time.Duration) {
+	p.spent = true
+	if p.pace == 0 {
+		return
+	}
+	g := p.gate
+	g.mu.Lock()
+	wait := g.services[p.service].turn(g.now(), p.pace)
+	g.mu.Unlock()
+	if wait > 0 {
+		<-time.After(min(wait, most))
+	}
+}
 
 // Leave gives the place back, and the call to the rate where the service was not asked. It may be called again, and where nothing was taken.
 func (p *Place) Leave() {

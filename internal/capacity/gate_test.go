@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -127,7 +128,7 @@ func TestGate_ACallCountsForTheRateOnlyWhereTheServiceWasAsked(t *testing.T) {
 		p := taken(g, id, l, 1)[0]
 		c.at = c.at.Add(600 * time.Millisecond) // a settlement takes its time
 		if asked {
-			p.Spend()
+			p.Turn(0)
 		}
 		p.Leave()
 		if got := len(taken(g, id, l, 2)); got != want {
@@ -214,7 +215,7 @@ func TestGate_ForgetsWhatIsIdleAndNothingElse(t *testing.T) {
 	busy, waiting, idle := uuid.New(), uuid.New(), uuid.New()
 	taken(g, busy, Limit{Places: 1}, 1)
 	for _, p := range append(taken(g, waiting, Limit{Rate: RateMin}, 1), taken(g, idle, Limit{Rate: RateMax}, 1)...) {
-		p.Spend()
+		p.Turn(0)
 		p.Leave()
 	}
 	c.at = c.at.Add(time.Second)
@@ -246,4 +247,44 @@ func TestPlace_Await_TakesThePlaceThatBecomesFreeAndGivesUpInTime(t *testing.T) 
 			t.Errorf("it has its place after %v", time.Since(began))
 		}
 	})
+}
+
+func TestPlace_Turn_SpreadsWhatWasLetInAtOnceAndLetsNobodyWaitTooLong(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		limit Limit
+		calls int
+		most  time.Duration
+		want  []time.Duration // after the first, when each has its turn
+	}{
+		"four a second":       {Limit{Rate: 40}, 4, time.Second, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond}},
+		"no more than it may": {Limit{Rate: 40}, 4, 500 * time.Millisecond, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 500 * time.Millisecond}},
+		"no rate":             {Limit{Places: 3}, 3, time.Second, []time.Duration{0, 0, 0}},
+		"one alone":           {Limit{Rate: 1}, 1, time.Second, []time.Duration{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				self := uuid.New()
+				g := NewGate(self, 3*time.Second, time.Now)
+				g.Alive(time.Now(), []uuid.UUID{self})
+				places := taken(g, uuid.New(), tt.limit, tt.calls)
+				began, turns := time.Now(), make(chan time.Duration, tt.calls)
+				for _, p := range places {
+					go func() {
+						p.Turn(tt.most)
+						turns <- time.Since(began)
+					}()
+				}
+				var got []time.Duration
+				for range places {
+					got = append(got, <-turns)
+				}
+				slices.Sort(got)
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("turns after %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
 }

@@ -36,6 +36,8 @@ const (
 	readyRetry   = 5 * time.Second
 	// placeTime is how long a call that is paid waits for a place at its service until its caller is told to come again.
 	placeTime = 5 * time.Second
+	// turnTime is how long a call waits at most so that its service is asked at an even pace. The lease has askGrace for it and for recordTime.
+	turnTime = 4 * time.Second
 )
 
 // A Settler puts a caller's authorization on the chain and says what became of it: a facilitator.

@@ -62,9 +62,9 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 		return p.record(ctx, r, held, d, settlement, nil)
 	}
 
-	// ask: call the upstream.
+	// ask: call the upstream, when it is this call's turn.
 	d.AskedAt = settlement.askedAt
-	place.Spend()
+	place.Turn(turnTime)
 	result := p.ask(ctx, held.id, r)
 	d = d.answered(result, r)
 	if d.Outcome != call.Served {
@@ -111,7 +111,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 
 	d := newDelivery(id, r)
 	d.AskedAt = standing.askedAt
-	place.Spend()
+	place.Turn(turnTime)
 	result := p.ask(ctx, id, r)
 	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
 }
