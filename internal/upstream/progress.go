@@ -17,6 +17,11 @@ type progress struct {
 	answered    atomic.Bool // read a byte of an answer
 }
 
+// connecting says whether the request has a name's addresses and no connection yet: the one stage that has no mark of its own.
+func (p *progress) connecting() bool {
+	return !p.resolving.Load() && !p.handshaking.Load() && !p.connected.Load() && !p.answered.Load()
+}
+
 func (p *progress) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart: func(httptrace.DNSStartInfo) { p.resolving.Store(true) },
