@@ -53,7 +53,7 @@ func (c *Client) Ask(ctx context.Context, r Request) Result {
 func (c *Client) ask(parent context.Context, r Request) Result {
 	ctx, cancel := context.WithTimeout(parent, r.Endpoint.Timeout)
 	defer cancel()
-	var p progress
+	p := progress{stop: cancel}
 	began := c.now()
 	request, err := newRequest(p.watch(ctx), r)
 	if err != nil {
@@ -105,13 +105,13 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 	return request, nil
 }
 
-// askOnce keeps net/http from sending a request again by itself, as long as it can have the body again: over HTTP/1 when a kept connection
-// breaks and it takes the method for harmless, over HTTP/2 when a stream is reset in certain ways, whatever the method. A call is asked once.
+// askOnce keeps net/http from sending a request again by itself when a kept connection breaks: it does that for methods that it takes for
+// harmless, as long as it can have the body again. A call is asked once, whatever its method. Over HTTP/2 progress sees to that.
 func askOnce(request *http.Request) {
-	request.GetBody = nil
-	if catalog.TakesBody(request.Method) {
-		return // a body of no length has to be sent as one: HTTP/1 repeats these methods never, HTTP/2 only when it has no body to repeat
+	if catalog.TakesBody(request.Method) || request.Method == http.MethodDelete {
+		return // never repeated once something was written
 	}
+	request.GetBody = nil
 	if request.Body == http.NoBody {
 		request.Body = io.NopCloser(strings.NewReader("")) // no body either, and one that net/http does not know to be empty
 	}

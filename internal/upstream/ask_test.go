@@ -150,9 +150,7 @@ func plainHTTP(c net.Conn) {
 // reset reads the request and answers with a TCP reset.
 func reset(c net.Conn) {
 	readHead(c)
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
+	resetOnClose(c)
 }
 
 func TestClient_Ask_EndsAtTheEndpointsTimeout(t *testing.T) {

@@ -32,6 +32,7 @@ func classify(err error, p *progress, stopped bool) cause {
 	var (
 		forbidden *forbiddenAddressError
 		dns       *net.DNSError
+		roots     x509.SystemRootsError
 	)
 	switch {
 	case stopped:
@@ -42,6 +43,8 @@ func classify(err error, p *progress, stopped bool) cause {
 		return cause{call.UpstreamUnreachable, "the service's name does not exist"}
 	case errors.As(err, &dns):
 		return cause{call.EgressDown, "the service's name could not be looked up from here"}
+	case errors.As(err, &roots):
+		return cause{call.LocalError, "no certificate can be checked here"}
 	case isOurs(err):
 		return cause{call.EgressDown, "no connection could be made from here"}
 	case isTimeout(err):
@@ -59,7 +62,7 @@ func classify(err error, p *progress, stopped bool) cause {
 	case isTLS(err) || p.handshaking.Load():
 		return cause{call.UpstreamUnreachable, "no secure connection: the service's certificate or its TLS is not valid"}
 	case p.connected.Load() || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
-		return cause{call.UpstreamUnreachable, "the service hung up before it answered"}
+		return cause{call.UpstreamUnreachable, "the service hung up, or broke the protocol, before it answered"}
 	}
 	return cause{call.LocalError, "the request could not be sent"}
 }

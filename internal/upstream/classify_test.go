@@ -183,26 +183,3 @@ func TestClient_Ask_TellsHowLongAThrottledServiceWantsToRest(t *testing.T) {
 		}
 	}
 }
-
-func TestGuard_RefusesWhatIsNotAPublicTCPAddress(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		network, address string
-		good             bool
-	}{
-		"a public address":      {"tcp4", "93.184.216.34:443", true},
-		"a public IPv6 address": {"tcp6", "[2606:2800:220:1::1]:443", true},
-		"loopback":              {"tcp4", "127.0.0.1:443", false},
-		"metadata":              {"tcp4", "169.254.169.254:80", false},
-		"metadata, mapped":      {"tcp6", "[::ffff:169.254.169.254]:80", false},
-		"a zone":                {"tcp6", "[fe80::1%eth0]:80", false},
-		"a name":                {"tcp4", "host.example:443", false},
-		"a datagram":            {"udp4", "93.184.216.34:443", false},
-		"a socket file":         {"unix", "/run/docker.sock", false},
-	} {
-		err := guard(t.Context(), tt.network, tt.address, nil)
-		if _, forbidden := errors.AsType[*forbiddenAddressError](err); forbidden == tt.good {
-			t.Errorf("%s: error = %v, want good = %v", name, err, tt.good)
-		}
-	}
-}
