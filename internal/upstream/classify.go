@@ -88,17 +88,14 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &n) && n.Timeout())
 }
 
+// isTLS knows the errors of a handshake that have a type. An alert has none that can be seen from outside; where a request was in its
+// handshake, that decides.
 func isTLS(err error) bool {
 	var (
-		verification *tls.CertificateVerificationError
+		verification *tls.CertificateVerificationError // whatever is wrong with a certificate is inside
 		record       tls.RecordHeaderError
-		alert        tls.AlertError
-		authority    x509.UnknownAuthorityError
-		host         x509.HostnameError
-		invalid      x509.CertificateInvalidError
 	)
-	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
-		errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+	return errors.As(err, &verification) || errors.As(err, &record)
 }
 
 // statusCause says what a status means at an endpoint; call.OK where it is what the listing promises.

@@ -65,12 +65,9 @@ func TestClassify_BlamesTheServiceOnlyWithEvidence(t *testing.T) {
 		"closed in the handshake":              {io.EOF, handshaking, false, call.UpstreamUnreachable},
 		"cut short":                            {io.ErrUnexpectedEOF, connected | answered, false, call.UpstreamBadResponse},
 		"malformed, without a type":            {errors.New("malformed HTTP response"), connected | answered, false, call.UpstreamBadResponse},
-		"an unknown authority":                 {x509.UnknownAuthorityError{}, 0, false, call.UpstreamUnreachable},
 		"a certificate that does not verify":   {&tls.CertificateVerificationError{Err: errors.New("x")}, 0, false, call.UpstreamUnreachable},
-		"a certificate of another host":        {x509.HostnameError{}, 0, false, call.UpstreamUnreachable},
-		"an expired certificate":               {x509.CertificateInvalidError{Reason: x509.Expired}, 0, false, call.UpstreamUnreachable},
 		"no TLS at all":                        {tls.RecordHeaderError{}, 0, false, call.UpstreamUnreachable},
-		"a TLS alert":                          {&net.OpError{Op: "remote error", Err: tls.AlertError(40)}, 0, false, call.UpstreamUnreachable},
+		"no list of authorities here":          {&tls.CertificateVerificationError{Err: x509.SystemRootsError{}}, handshaking, false, call.LocalError},
 		"what nobody thought of":               {errors.New("net/http: invalid header field"), 0, false, call.LocalError},
 		"stopped here":                         {context.Canceled, connected, true, call.LocalError},
 		"stopped here, seen as a deadline":     {context.DeadlineExceeded, connected, true, call.LocalError},
@@ -88,24 +85,6 @@ func TestClassify_BlamesTheServiceOnlyWithEvidence(t *testing.T) {
 		if row, ok := call.RowOf(got.reason); !ok || row.Outcome != call.Failed {
 			t.Errorf("%s: %q is no reason of a failure", name, got.reason)
 		}
-	}
-}
-
-func TestClient_Ask_ASlowResolverIsOurTrouble(t *testing.T) {
-	t.Parallel()
-	silent, err := net.ListenPacket("udp", "127.0.0.1:0") // takes questions and answers none
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = silent.Close() })
-	c := development()
-	dialer := &net.Dialer{Resolver: &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", silent.LocalAddr().String())
-	}}}
-	c.transport.DialContext = dialer.DialContext
-	s := serviceAt(t, "http://api.weather.example", func(e *catalog.Endpoint) { e.Timeout = 100 * time.Millisecond })
-	if got := c.Ask(t.Context(), requestTo(s)); got.Reason != call.EgressDown {
-		t.Errorf("reason = %q, want %q (%v)", got.Reason, call.EgressDown, got.Err)
 	}
 }
 

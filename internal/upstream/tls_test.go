@@ -113,17 +113,6 @@ func TestClient_Ask_ClassifiesBrokenHandshakes(t *testing.T) {
 	}
 }
 
-// Without a list of authorities of our own, no certificate can be judged: that is no evidence about a service.
-func TestClassify_AMissingListOfAuthoritiesIsOurs(t *testing.T) {
-	t.Parallel()
-	var p progress
-	p.handshaking.Store(true)
-	err := &tls.CertificateVerificationError{Err: x509.SystemRootsError{}}
-	if got := classify(err, &p, false); got.reason != call.LocalError {
-		t.Errorf("reason = %q, want %q", got.reason, call.LocalError)
-	}
-}
-
 // firstBytes waits until the other side has said something.
 func firstBytes(c net.Conn) {
 	var some [1024]byte
