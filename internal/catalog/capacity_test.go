@@ -1,12 +1,15 @@
 package catalog_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"market/internal/call"
 	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/postgres/pgtest"
+	"market/internal/refusal"
 )
 
 func TestParseDraft_ReadsACapacityOfWhichEachPartMayBeLeftOut(t *testing.T) {
@@ -23,6 +26,31 @@ func TestParseDraft_ReadsACapacityOfWhichEachPartMayBeLeftOut(t *testing.T) {
 			`"endpoints":[{"method":"GET","path":"/","price_usd":"1"}]}`), catalog.Rules{})
 		if err != nil || d.Capacity != want {
 			t.Errorf("%s: %+v, %v, want %+v", member, d.Capacity, err, want)
+		}
+	}
+}
+
+func TestParseDraft_NamesThePartOfACapacityThatIsWrong(t *testing.T) {
+	t.Parallel()
+	for member, want := range map[string]string{
+		`5`:                               "/capacity",
+		`null`:                            "/capacity",
+		`{"per_day":1}`:                   "/capacity/per_day",
+		`{"concurrency":0}`:               "/capacity/concurrency",
+		`{"concurrency":10001}`:           "/capacity/concurrency",
+		`{"concurrency":1.5}`:             "/capacity/concurrency",
+		`{"concurrency":null}`:            "/capacity/concurrency",
+		`{"requests_per_second":0}`:       "/capacity/requests_per_second",
+		`{"requests_per_second":0.01}`:    "/capacity/requests_per_second",
+		`{"requests_per_second":10000.1}`: "/capacity/requests_per_second",
+		`{"requests_per_second":"5"}`:     "/capacity/requests_per_second",
+		`{"requests_per_second":null}`:    "/capacity/requests_per_second",
+	} {
+		_, err := catalog.ParseDraft([]byte(`{"slug":"a","name":"A","base_url":"https://a.example","probe":{"path":"/","statuses":["200"]},"capacity":`+member+
+			`,"endpoints":[{"method":"GET","path":"/","price_usd":"1"}]}`), catalog.Rules{})
+		no, refused := errors.AsType[*refusal.Error](err)
+		if !refused || no.Reason != call.InvalidRequest || len(no.Fields) != 1 || no.Fields[0].Name != want {
+			t.Errorf("%s: %v, want one problem with %s", member, err, want)
 		}
 	}
 }
