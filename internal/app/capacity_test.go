@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -25,10 +26,14 @@ type counter struct {
 }
 
 // newCounter lists one of a capacity. It holds nobody up any more when the test ends.
-func newCounter(t *testing.T, w *apptest.World, slug string, declared map[string]any) *counter {
+func newCounter(t *testing.T, w *apptest.World, slug string, declared map[string]any, endpoint ...map[string]any) *counter {
 	t.Helper()
 	c := &counter{release: make(chan struct{})}
-	c.Service = w.ListWith(t, slug, c.work, map[string]any{"timeout_ms": 60_000}, capacityOf(declared))
+	change := map[string]any{"timeout_ms": 60_000}
+	for _, members := range endpoint {
+		maps.Copy(change, members)
+	}
+	c.Service = w.ListWith(t, slug, c.work, change, capacityOf(declared))
 	c.ask = apptest.Ask(c.URL)
 	t.Cleanup(c.letAll)
 	return c
@@ -281,6 +286,35 @@ func TestCapacity_AFullServiceHidesNoKnownCall(t *testing.T) {
 	if w.Send(t, ask, "").Status != http.StatusPaymentRequired {
 		t.Error("the service has room, and nobody is asked to pay")
 	}
+}
+
+func TestCapacity_ATrialThatFindsNoPlaceIsNotUsedUp(t *testing.T) {
+	t.Parallel()
+	const callers = 10
+	w := apptest.Start(t)
+	c := newCounter(t, w, "tried", map[string]any{"concurrency": 1}, map[string]any{"trial_calls_per_day": callers})
+	var (
+		wg   sync.WaitGroup
+		full atomic.Int32
+	)
+	for range callers {
+		wg.Go(func() {
+			a := w.Send(t, c.ask.Trial(), "")
+			if a.Status != http.StatusOK {
+				wantFull(t, "a trial too many at once", a, 1)
+				full.Add(1)
+			}
+		})
+	}
+	apptest.Eventually(t, "one is at the service and the others are refused", func() bool {
+		now, _ := c.counts()
+		return now == 1 && full.Load() == callers-1
+	})
+	if rows := w.Rows(t); rows.Trials != 1 {
+		t.Errorf("%d trials of the day are used, want one", rows.Trials)
+	}
+	c.let()
+	wg.Wait()
 }
 
 func TestCapacity_AnEmptyWalletKeepsNobodyOut(t *testing.T) {

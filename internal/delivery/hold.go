@@ -62,7 +62,7 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 		return p.known(ctx, id, r, paid, place, no)
 	}
 	// Not before its payer is known to have the money: empty wallets would keep everybody else out.
-	if no := p.enter(r, place); no != nil {
+	if no := p.enter(place); no != nil {
 		return p.known(ctx, id, r, paid, place, no)
 	}
 	// Whether a claim stands must be known, so the caller's leaving may not cut it short.

@@ -23,7 +23,7 @@ func (p *Path) full(r Request) *refusal.Error {
 }
 
 // enter takes the place, or refuses.
-func (p *Path) enter(r Request, place *capacity.Place) *refusal.Error {
+func (p *Path) enter(place *capacity.Place) *refusal.Error {
 	wait, taken := place.Take()
 	if taken {
 		return nil

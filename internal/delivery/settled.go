@@ -94,3 +94,14 @@ func takeTrial(ctx context.Context, db postgres.DB, service, endpoint uuid.UUID,
 	}
 	return s, taken, nil
 }
+
+const giveTrialBackSQL = `
+UPDATE trial_days SET used = used - 1 WHERE endpoint_id = $1 AND day = ($2::timestamptz AT TIME ZONE 'UTC')::date AND used > 0`
+
+// giveTrialBack gives back a trial call that was taken at an instant of market time.
+func giveTrialBack(ctx context.Context, db postgres.DB, endpoint uuid.UUID, taken time.Time) error {
+	if _, err := db.Exec(ctx, giveTrialBackSQL, endpoint, taken); err != nil {
+		return fmt.Errorf("give back trial call of endpoint %s: %w", endpoint, err)
+	}
+	return nil
+}

@@ -196,6 +196,33 @@ func TestTakeTrial_TheLastOneOfTheDayIsTakenOnce(t *testing.T) {
 	}
 }
 
+func TestGiveTrialBack_OfTheDayOnWhichItWasTaken(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	first, taken, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, 1)
+	if err != nil || !taken {
+		t.Fatalf("taken = %v, %v", taken, err)
+	}
+	pgtest.Shift(t, s.db, 24*time.Hour)
+	if got := s.trials(t, 1, 1); got != 1 {
+		t.Fatalf("%d trials were taken a day later, want one", got)
+	}
+	for range 2 { // the second finds nothing to give back
+		if err := giveTrialBack(t.Context(), s.db, s.endpoint.ID, first.askedAt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.trials(t, 1, 1); got != 0 {
+		t.Error("a trial of another day was given back")
+	}
+	if err := giveTrialBack(t.Context(), s.db, s.endpoint.ID, first.askedAt.Add(24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.trials(t, 2, 1); got != 1 {
+		t.Errorf("%d trials were taken after one was given back, want one", got)
+	}
+}
+
 func TestTakeTrial_TheDayIsUTC(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

@@ -92,9 +92,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
-	place := p.place(r)
-	defer place.Leave()
-	if no := p.enter(r, place); no != nil {
+	if no := p.full(r); no != nil {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
@@ -106,6 +104,14 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 		if standing.cooling {
 			no = no.WithUntil(p.Now().Add(standing.rest))
 		}
+		return *p.turnDown(ctx, id, r, nil, no)
+	}
+
+	// Not before there is a trial left: those who come for none would keep everybody else out.
+	place := p.place(r)
+	defer place.Leave()
+	if no := p.enter(place); no != nil {
+		p.giveTrialBack(ctx, r, standing)
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
