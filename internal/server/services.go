@@ -11,6 +11,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/config"
 	"market/internal/refusal"
 )
 
@@ -25,8 +26,16 @@ func (s *Server) createService(c echo.Context) error {
 		return err
 	}
 	var made catalog.Service
-	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
-		made, err = s.store.Create(c.Request().Context(), tx, draft)
+	var secret config.Secret
+	ctx := c.Request().Context()
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if made, err = s.store.Create(ctx, tx, draft); err != nil {
+			return err
+		}
+		if made.Headers, err = s.secrets.SetHeaders(ctx, tx, made.ID, draft.Headers); err != nil {
+			return err
+		}
+		secret, made.Secret.Since, err = s.secrets.NewSecret(ctx, tx, made.ID, 0)
 		return err
 	})
 	if err != nil {
@@ -35,6 +44,7 @@ func (s *Server) createService(c echo.Context) error {
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
 	view := s.ownersView(&made)
+	view.Secret.Value = secret.Reveal()
 	for _, e := range view.Endpoints {
 		s.logWarnings(made.Slug, e)
 	}
@@ -209,6 +219,9 @@ type serviceView struct {
 	StateSince  string         `json:"state_since"`
 	CreatedAt   string         `json:"created_at"`
 	Endpoints   []endpointView `json:"endpoints"`
+	// Headers and Secret are for the owner of the listing alone.
+	Headers []headerView `json:"headers,omitempty"`
+	Secret  *secretView  `json:"secret,omitempty"`
 }
 
 type probeView struct {

@@ -3,6 +3,8 @@ package upstream
 import (
 	"net/http"
 	"strings"
+
+	"market/internal/catalog"
 )
 
 const (
@@ -57,10 +59,34 @@ func plain(value string) bool {
 	return true
 }
 
+// dress adds to a request what its service wants to see in each, and what shows the service that we ask. Calls and probes go through here, so
+// that both look the same to whatever stands before the service. What is ours comes last and stays.
+func dress(h http.Header, s *catalog.Service) {
+	for _, own := range s.Headers {
+		h.Set(own.Name, own.Value.Reveal())
+	}
+	h.Set("User-Agent", userAgent)
+	if secret := s.Secret.Value.Reveal(); secret != "" {
+		h.Set("Market-Secret", secret)
+	}
+}
+
+// contentEncoding returns the encodings of a body in the order in which they were applied; empty for none. Several headers are one list.
+func contentEncoding(h http.Header) string {
+	value := strings.TrimSpace(strings.Join(h["Content-Encoding"], ", "))
+	if strings.EqualFold(value, "identity") {
+		return ""
+	}
+	return value
+}
+
 // requestHeader makes the header of a request to a service.
 func requestHeader(r Request) http.Header {
 	h := pass(r.Header, toService)
-	h.Set("User-Agent", userAgent)
+	if encoding := contentEncoding(r.Header); encoding != "" && !r.Endpoint.ChecksInput() {
+		h.Set("Content-Encoding", encoding) // bytes that nobody here reads keep their label
+	}
+	dress(h, r.Service)
 	h.Set("Market-Call", r.CallID.String())
 	// Not in canonical spelling, which is the same to a server. net/http takes the canonical one for leave to send a request again by itself
 	// when a connection breaks; a call is asked once, and what the header promises is for providers to use.
