@@ -25,7 +25,7 @@ const (
 	oldHeadersSQL = `
 SELECT h.service_id, h.name, h.sealed, s.slug, s.base_url
   FROM service_headers h JOIN services s ON s.id = h.service_id
- WHERE s.state <> 'retired' AND substring(h.sealed FROM 1 FOR length($1)) <> $1 AND (h.service_id, h.name) > ($2, $3)
+ WHERE s.state <> 'retired' AND substring(h.sealed FROM 1 FOR length($1::bytea)) <> $1 AND (h.service_id, h.name) > ($2, $3)
  ORDER BY h.service_id, h.name LIMIT $4`
 
 	resealHeaderSQL = `
@@ -34,7 +34,7 @@ UPDATE service_headers SET sealed = $4 WHERE service_id = $1 AND name = $2 AND s
 	oldSecretsSQL = `
 SELECT x.service_id, x.id, x.sealed, s.slug
   FROM service_secrets x JOIN services s ON s.id = x.service_id
- WHERE s.state <> 'retired' AND substring(x.sealed FROM 1 FOR length($1)) <> $1 AND x.id > $2
+ WHERE s.state <> 'retired' AND substring(x.sealed FROM 1 FOR length($1::bytea)) <> $1 AND x.id > $2
  ORDER BY x.id LIMIT $3`
 
 	resealSecretSQL = `
@@ -77,10 +77,11 @@ func (s Secrets) resealHeaders(ctx context.Context, db postgres.DB, all *Reseale
 				all.lose(h.Slug)
 				continue
 			}
-			if _, err := db.Exec(ctx, resealHeaderSQL, h.Service, h.Name, h.Sealed, sealed); err != nil {
+			tag, err := db.Exec(ctx, resealHeaderSQL, h.Service, h.Name, h.Sealed, sealed)
+			if err != nil {
 				return err
 			}
-			all.Done++
+			all.Done += int(tag.RowsAffected())
 		}
 		last = page[len(page)-1]
 	}
@@ -109,10 +110,11 @@ func (s Secrets) resealSecrets(ctx context.Context, db postgres.DB, all *Reseale
 				all.lose(x.Slug)
 				continue
 			}
-			if _, err := db.Exec(ctx, resealSecretSQL, x.ID, sealed, x.Sealed); err != nil {
+			tag, err := db.Exec(ctx, resealSecretSQL, x.ID, sealed, x.Sealed)
+			if err != nil {
 				return err
 			}
-			all.Done++
+			all.Done += int(tag.RowsAffected())
 		}
 		last = page[len(page)-1]
 	}
