@@ -27,8 +27,11 @@ const (
 var errUnpackedTooLarge = errors.New("unpacked answer too large")
 
 // checkOutput compares an answer with the endpoint's output schema. The service was asked for an answer without encoding; gzip is read
-// anyway, because servers that compress everything are common and not dishonest.
-func checkOutput(e *catalog.Endpoint, encoding string, body []byte) error {
+// anyway, because servers that compress everything are common and not dishonest. It keeps a processor busy, so more of it at once would be no
+// faster and hold more.
+func (c *Client) checkOutput(e *catalog.Endpoint, encoding string, body []byte) error {
+	c.checks <- struct{}{}
+	defer func() { <-c.checks }()
 	switch strings.ToLower(encoding) {
 	case "":
 		return e.CheckOutput(body)

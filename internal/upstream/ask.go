@@ -72,7 +72,7 @@ func (c *Client) ask(parent context.Context, r Request) Result {
 	switch is := statusCause(r.Endpoint, response.StatusCode); is.reason {
 	case call.OK:
 		p.answered.Store(true)
-		return served(r, response, &p, parent)
+		return c.served(r, response, &p, parent)
 	case call.RejectedByService:
 		result := failed(is, response.StatusCode, nil)
 		result.ServiceAnswer = serviceAnswer(response, maskOf(r.Service))
@@ -121,7 +121,7 @@ func askOnce(request *http.Request) {
 }
 
 // served reads the body of an answer with a status that the listing promises.
-func served(r Request, response *http.Response, p *progress, parent context.Context) Result {
+func (c *Client) served(r Request, response *http.Response, p *progress, parent context.Context) Result {
 	status, limit := response.StatusCode, int64(r.Endpoint.MaxResponseBytes)
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than the %d bytes that its listing allows", limit)}
 	bodiless := r.Method == http.MethodHead // whose Content-Length is that of a body that does not come
@@ -140,7 +140,7 @@ func served(r Request, response *http.Response, p *progress, parent context.Cont
 		return failed(cause{call.UpstreamBadResponse, "the service's answer has a Content-Encoding that can't be read"}, status, nil)
 	}
 	if r.Endpoint.ChecksOutput() && !bodiless && status <= 299 {
-		err := checkOutput(r.Endpoint, header.Get("Content-Encoding"), body)
+		err := c.checkOutput(r.Endpoint, header.Get("Content-Encoding"), body)
 		if errors.Is(err, errUnpackedTooLarge) {
 			return failed(cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than %d bytes when it is unpacked", unpackedBytesMax)}, status, err)
 		}
