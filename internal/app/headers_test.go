@@ -54,7 +54,7 @@ func TestHeaders_AProviderGetsWhatItNeedsAndNothingOfTheCaller(t *testing.T) {
 			t.Errorf("the provider got %s %q, want %q", name, got, want)
 		}
 	}
-	allowed := []string{"Market-Call", "Idempotency-Key", "User-Agent", "Content-Length", "Accept-Encoding"}
+	allowed := []string{"Market-Call", "Idempotency-Key", "Market-Secret", "User-Agent", "Content-Length", "Accept-Encoding"}
 	for name, values := range r.Header {
 		_, expected := kept[name]
 		if !expected && !slices.Contains(allowed, name) || strings.Contains(strings.Join(values, " "), "caller") {
