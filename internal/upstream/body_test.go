@@ -45,6 +45,8 @@ func TestClient_Ask_ServesWholeBodiesOnly(t *testing.T) {
 		"300":                               {"300 Multiple Choices\r\nContent-Length: 3\r\n\r\nabc", call.UpstreamRedirect, ""},
 		"an empty 200":                      {"200 OK\r\nContent-Length: 0\r\n\r\n", call.OK, ""},
 		"a header over two lines":           {"200 OK\r\nContent-Type: text/plain;\r\n charset=utf-8\r\nContent-Length: 3\r\n\r\nabc", call.OK, "abc"},
+		"a byte of 0 in a header":           {"200 OK\r\nEtag: a\x00b\r\nContent-Length: 3\r\n\r\nabc", call.UpstreamBadResponse, ""},
+		"a line end of its own":             {"200 OK\r\nEtag: a\rSet-Cookie: b\r\nContent-Length: 3\r\n\r\nabc", call.UpstreamBadResponse, ""},
 		"a header without a name":           {"200 OK\r\n: x\r\nContent-Length: 3\r\n\r\nabc", call.UpstreamBadResponse, ""},
 		"a header with a space in its name": {"200 OK\r\nX Y: x\r\nContent-Length: 3\r\n\r\nabc", call.OK, "abc"},
 	} {
@@ -54,7 +56,7 @@ func TestClient_Ask_ServesWholeBodiesOnly(t *testing.T) {
 			if got.Reason != tt.want || string(got.Body) != tt.body {
 				t.Errorf("%q with %q, want %q with %q (%v)", got.Reason, got.Body, tt.want, tt.body, got.Err)
 			}
-			if got.Header.Get("Trailer") != "" || got.Header.Get("Payment-Response") != "" {
+			if got.Header.Get("Etag") != "" || got.Header.Get("Trailer") != "" || got.Header.Get("Payment-Response") != "" {
 				t.Errorf("header = %v", got.Header)
 			}
 		})
