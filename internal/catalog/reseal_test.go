@@ -97,4 +97,13 @@ func TestSecrets_Reseal_NamesWhatNoKeyOpensAndLeavesIt(t *testing.T) {
 	if got := loaded(t, db, gone, s.ID); got.Broken != "" {
 		t.Errorf("the key is back, and the service is broken: %s", got.Broken)
 	}
+
+	// Without the key its provider can set everything again, and need not wait for what is lost.
+	if _, err := setHeaders(t, db, here, s.ID, headers(t, false, `{"A":"one"}`)); err != nil {
+		t.Fatal(err)
+	}
+	secret, _ := newSecret(t, db, here, s.ID, time.Hour)
+	if got := loaded(t, db, here, s.ID); got.Broken != "" || got.Secret.Value.Reveal() != secret.Reveal() || plain(got)["A"] != "one" {
+		t.Errorf("set again, the service has %v, %v (%s)", plain(got), got.Secret, got.Broken)
+	}
 }

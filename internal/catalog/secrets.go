@@ -117,15 +117,15 @@ const (
 DELETE FROM service_secrets WHERE service_id = $1 AND id IS DISTINCT FROM (
 	SELECT id FROM service_secrets WHERE service_id = $1 AND since <= market_now() ORDER BY since DESC, id DESC LIMIT 1)`
 
-	// The first secret of a service waits for nothing: nobody checks one yet.
+	keptSecretSQL = `
+SELECT sealed FROM service_secrets WHERE service_id = $1`
+
 	insertSecretSQL = `
-INSERT INTO service_secrets (service_id, sealed, since)
-SELECT $1, $2, market_now() + CASE WHEN EXISTS (SELECT 1 FROM service_secrets WHERE service_id = $1) THEN $3::interval ELSE interval '0' END
-RETURNING since`
+INSERT INTO service_secrets (service_id, sealed, since) VALUES ($1, $2, market_now() + $3::interval) RETURNING since`
 )
 
-// NewSecret makes a secret for a service and returns it, which nothing does again, and from when it is sent: after so long, or at once where it
-// is the first. Until then the one before is. One that waits already is given up for it.
+// NewSecret makes a secret for a service and returns it, which nothing does again, and from when it is sent: after so long, or at once where
+// there is none before that could be sent until then. One that waits already is given up for it.
 func (s Secrets) NewSecret(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, after time.Duration) (config.Secret, time.Time, error) {
 	if _, err := lockForSecrets(ctx, tx, serviceID); err != nil {
 		return config.Secret{}, time.Time{}, err
@@ -139,6 +139,13 @@ func (s Secrets) NewSecret(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, 
 	}
 	if _, err := tx.Exec(ctx, dropSecretsSQL, serviceID); err != nil {
 		return config.Secret{}, time.Time{}, fmt.Errorf("drop secrets of service %s: %w", serviceID, err)
+	}
+	var kept []byte
+	if err := tx.QueryRow(ctx, keptSecretSQL, serviceID).Scan(&kept); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return config.Secret{}, time.Time{}, fmt.Errorf("read secret of service %s: %w", serviceID, err)
+	}
+	if _, err := s.box.Open(kept, secretContext(serviceID)); err != nil {
+		after = 0
 	}
 	var since time.Time
 	if err := tx.QueryRow(ctx, insertSecretSQL, serviceID, sealed, after).Scan(&since); err != nil {
