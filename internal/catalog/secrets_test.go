@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,6 +145,43 @@ func TestSecrets_SetHeaders_CountsWhatAMergeWouldLeave(t *testing.T) {
 		if after := fmt.Sprint(plain(loaded(t, db, secrets, s.ID))); !tt.taken && after != before {
 			t.Errorf("%s: a refused change left something", what)
 		}
+	}
+}
+
+// Two changes at once see each other, so together they do not leave more than a service may have.
+func TestSecrets_SetHeaders_ConcurrentChangesKeepTheLimit(t *testing.T) {
+	t.Parallel()
+	db, secrets := pgtest.New(t), catalog.NewSecrets(secretbox.RandomBox())
+	s := create(t, db, draft(t, "weather", "/"))
+	const changes = 3
+	var wg, begun sync.WaitGroup
+	begun.Add(changes)
+	var taken atomic.Int32
+	for i := range changes {
+		members := map[string]any{}
+		for j := range 6 {
+			members[fmt.Sprintf("X-%d-%d", i, j)] = "v"
+		}
+		body, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := headers(t, true, string(body))
+		wg.Go(func() {
+			err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
+				begun.Done()
+				begun.Wait()
+				_, err := secrets.SetHeaders(t.Context(), tx, s.ID, change)
+				return err
+			})
+			if err == nil {
+				taken.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if got := len(loaded(t, db, secrets, s.ID).Headers); taken.Load() != 1 || got != 6 {
+		t.Errorf("%d changes were taken and left %d headers, want one and 6", taken.Load(), got)
 	}
 }
 
