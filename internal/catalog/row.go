@@ -14,7 +14,7 @@ import (
 // stays acceptable after it was followed by another. Everything is read by one statement, so no endpoint is ever seen without its
 // service or its price.
 const columnsSQL = `
-SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses,
+SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
        s.state, s.state_reason, s.state_since, s.created_at, h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
        e.served_statuses, e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.retired_at IS NOT NULL,
@@ -77,7 +77,7 @@ type headerColumns struct {
 func scanRow(rows pgx.Rows) (row, error) {
 	var r row
 	s, e, h := &r.service, &r.endpoint, &r.headers
-	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses,
+	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses, (*[]byte)(&s.Probe.Body),
 		&s.State, &s.StateReason, &s.StateSince, &s.CreatedAt,
 		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.next,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
