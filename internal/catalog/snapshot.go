@@ -19,6 +19,9 @@ type Snapshot struct {
 	endpoints map[uuid.UUID]*Endpoint
 	routes    map[uuid.UUID]routes
 	skew      time.Duration // market time minus this process's time
+
+	index      sync.Once
+	searchable []indexedService // see indexed
 }
 
 // Catalog holds the newest snapshot. The zero value is of no use; see New.
