@@ -4,3 +4,5 @@
 CREATE INDEX deliveries_of_record ON deliveries (service_id, recorded_at DESC)
 	INCLUDE (outcome, party, latency_us)
 	WHERE origin IN ('external', 'unattributed') AND (asked OR outcome <> 'refused');
+-- A payer knows the nonce that it signed, and finds by it what became of its payment.
+CREATE INDEX calls_by_nonce ON calls (nonce);

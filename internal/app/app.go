@@ -136,6 +136,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	return server.New(server.Config{
 		Path: a.path, DB: a.db, Catalog: listings, Rules: rails.rules(c.Dev), Ready: ready, Networks: rails.networks(),
 		Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
+		Dev: c.Dev, Cooldown: c.Cooldown,
 	}), nil
 }
 

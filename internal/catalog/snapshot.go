@@ -117,3 +117,6 @@ func (s *Snapshot) Endpoint(id uuid.UUID) (*Endpoint, bool) {
 	e, ok := s.endpoints[id]
 	return e, ok
 }
+
+// Len is how many services there are, in whatever state.
+func (s *Snapshot) Len() int { return len(s.byID) }

@@ -13,7 +13,7 @@ import (
 type Rule struct {
 	call.Row
 	Pays    Pays
-	Strikes strikes.Effect
+	Strikes string // what it does to the service's strikes: none, increment or clear
 	// Rest is how long the service rests; RestMax, where it is longer, what it may ask for itself.
 	Rest, RestMax time.Duration
 }
@@ -31,7 +31,7 @@ const (
 func Rules(base time.Duration) []Rule {
 	var rules []Rule
 	for _, row := range call.Rows() {
-		r := Rule{Row: row, Pays: paysOf(row), Strikes: strikes.EffectOf(row.Outcome, row.Party, row.Reason, call.External),
+		r := Rule{Row: row, Pays: paysOf(row), Strikes: strikes.EffectOf(row.Outcome, row.Party, row.Reason, call.External).String(),
 			Rest: cooldown.After(row.Outcome, row.Party, row.Reason, call.External, 0, base)}
 		r.RestMax = max(r.Rest, cooldown.After(row.Outcome, row.Party, row.Reason, call.External, 24*time.Hour, base))
 		rules = append(rules, r)
