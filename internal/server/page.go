@@ -47,7 +47,7 @@ type frame struct {
 func (s *Server) frame() frame {
 	f := frame{Style: stylePath}
 	if s.dev {
-		f.Banners = append(f.Banners, "Development mode: addresses inside the network are accepted as services, and keys lie open. Not for real money.")
+		f.Banners = append(f.Banners, "Development mode: not for real money.")
 	}
 	for _, n := range s.networks {
 		if isTestnet(n) {

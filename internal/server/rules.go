@@ -68,15 +68,16 @@ func statusText(r call.Reason) string {
 
 var (
 	meaningLine = regexp.MustCompile("(?m)^- `([a-z0-9_]+)`: (.+(?:\n  .+)*)$")
+	seeAlso     = regexp.MustCompile(" See (?:below|\\[[^\\]]*\\]\\([^)]*\\))\\.")
 	markdown    = regexp.MustCompile("\\[([^\\]]*)\\]\\([^)]*\\)")
 )
 
-// meanings says what each reason means, in one or a few sentences with code in backquotes and without links.
+// meanings says what each reason means, in one or a few sentences with code in backquotes, and without links.
 var meanings = func() map[call.Reason]string {
 	all := map[call.Reason]string{}
 	for _, match := range meaningLine.FindAllStringSubmatch(docs.Outcomes, -1) {
-		text := markdown.ReplaceAllString(strings.Join(strings.Fields(match[2]), " "), "$1")
-		all[call.Reason(match[1])] = strings.NewReplacer(" See below.", "", ", other than those below", "").Replace(text)
+		text := seeAlso.ReplaceAllString(strings.Join(strings.Fields(match[2]), " "), "")
+		all[call.Reason(match[1])] = upperFirst(markdown.ReplaceAllString(text, "$1"))
 	}
 	return all
 }()

@@ -24,11 +24,11 @@ type servicePage struct {
 	Tags              []string
 	State             badge
 	Explained         string // what the state means to a caller; empty where the service is for sale
+	Left              bool   // the shelf, for a reason
 	Reason            string
 	Since, Created    *moment
 	Host              string
 	Endpoints         []endpointOnPage
-	Single            bool // one endpoint: nothing has to be folded away
 	Windows           []windowOnPage
 	Newest            bool
 	Last              *moment
@@ -70,7 +70,7 @@ func (s *Server) servicePage(v *catalog.Service, standings []delivery.Standing, 
 	page := servicePage{
 		frame: s.frame(), Name: plain(v.Name), Description: plain(v.Description), Tags: v.Tags,
 		State: badgeOf(v.State, rest, v.Broken != ""), Reason: plain(v.StateReason), Since: momentOf(v.StateSince), Created: momentOf(v.CreatedAt),
-		Host: hostOf(v.BaseURL), Single: len(v.Endpoints) == 1,
+		Host: hostOf(v.BaseURL), Left: v.State != catalog.Listed,
 	}
 	page.JSON, page.Unlisted = "/api/v1/services/"+v.Slug, v.State != catalog.Listed
 	page.Explained = s.explain(v, rest)

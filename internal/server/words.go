@@ -40,13 +40,17 @@ func percent(share float64) string {
 	return strconv.FormatFloat(tenths/10, 'f', -1, 64) + " %"
 }
 
-// span is a duration for people: whole milliseconds below a second, tenths of a second above.
+// span is a duration for people: whole milliseconds below a second, tenths of a second above, and whole minutes and hours where it is some.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return "under 1 ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d >= 2*time.Hour && d%time.Hour == 0:
+		return fmt.Sprintf("%d hours", int(d.Hours()))
+	case d >= 2*time.Minute && d%time.Minute == 0:
+		return fmt.Sprintf("%d minutes", int(d.Minutes()))
 	}
 	return strconv.FormatFloat(math.Round(d.Seconds()*10)/10, 'f', -1, 64) + " s"
 }

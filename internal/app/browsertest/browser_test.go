@@ -96,8 +96,14 @@ func (b *tab) look(width int, scheme string) {
 	}))
 }
 
-// text is what a person reads on the page.
+// text is what a person reads on the page; empty while there is none, between two pages.
 func (b *tab) text() string {
 	b.t.Helper()
-	return do(b, "read the page", chromedp.Text("body"))
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.readyState === 'complete' ? document.body.innerText : ''`))
+	if err != nil {
+		return ""
+	}
+	return text
 }

@@ -118,7 +118,6 @@ type view struct{ name, url string }
 func (s *shop) views() []view {
 	return []view{
 		{"catalog", "/"},
-		{"catalog-last-page", "/?sort=created&limit=100"},
 		{"catalog-found", "/?query=weather&tag=data&max_price_usd=1"},
 		{"catalog-found-nothing", "/?query=nothing+of+the+kind"},
 		{"catalog-wrong", "/" + hostileLink + "&max_price_usd=lots&tag=%22%3E&status=odd"},
