@@ -41,7 +41,7 @@ type choice struct {
 
 type catalogRow struct {
 	Slug, Name, What string
-	Standing         badge
+	State            badge
 	Price            string
 	From             bool
 	Delivered, N     string
@@ -77,10 +77,10 @@ func (s *Server) writeCatalog(c echo.Context) error {
 	}
 	page.fill(values, s)
 	if len(page.Problems) == 0 {
-		found, standings := s.search(c, page.Q)
+		found, tallies := s.search(c, page.Q)
 		page.Total = found.Total
 		for _, service := range found.Services {
-			page.Rows = append(page.Rows, s.catalogRow(service, standings))
+			page.Rows = append(page.Rows, s.catalogRow(service, tallies))
 		}
 		if found.Next != "" {
 			asked.Set("cursor", found.Next)
@@ -123,12 +123,12 @@ func (p *catalogPage) fill(values url.Values, s *Server) {
 	}
 }
 
-func (s *Server) catalogRow(v *catalog.Service, standings map[uuid.UUID]delivery.Standing) catalogRow {
-	row := catalogRow{Slug: v.Slug, Name: plain(v.Name), What: plain(v.Description), Standing: badgeOf(v.State, s.rest(v.ID), v.Broken != "")}
+func (s *Server) catalogRow(v *catalog.Service, tallies map[uuid.UUID]delivery.Tally) catalogRow {
+	row := catalogRow{Slug: v.Slug, Name: plain(v.Name), What: plain(v.Description), State: badgeOf(v.State, s.rest(v.ID), v.Broken != "")}
 	if usd, priced := v.Cheapest(); priced {
 		row.Price, row.From = usd.String(), len(v.Endpoints) > 1
 	}
-	st := standings[v.ID]
+	st := tallies[v.ID]
 	if share, known := st.Delivered(); known {
 		row.Delivered, row.N = percent(share), count(st.N())
 		if st.Newest {

@@ -24,24 +24,24 @@ func (s *Server) listServices(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page, standings := s.search(c, query)
+	page, tallies := s.search(c, query)
 	views := make([]serviceView, 0, len(page.Services))
 	for _, service := range page.Services {
 		view := s.serviceView(service)
-		view.Record = recordViewOf(standings[service.ID])
+		view.Record = recordViewOf(tallies[service.ID])
 		views = append(views, view)
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": page.Next, "total": page.Total})
 }
 
-// search returns a page of services, and the standing of every one that was called lately. It asks the database nothing but, now and then, for
-// the standings of all.
-func (s *Server) search(c echo.Context, q catalog.Query) (catalog.Page, map[uuid.UUID]delivery.Standing) {
-	standings := s.scores.Standings(c.Request().Context())
+// search returns a page of services, and the tally of every one that was called lately. It asks the database nothing but, now and then, for
+// the tallies of all.
+func (s *Server) search(c echo.Context, q catalog.Query) (catalog.Page, map[uuid.UUID]delivery.Tally) {
+	tallies := s.scores.Tallies(c.Request().Context())
 	if q.Network != "" && !s.sellsOn(q.Network) {
-		return catalog.Page{}, standings // every endpoint is for sale on every network of ours, and on no other
+		return catalog.Page{}, tallies // every endpoint is for sale on every network of ours, and on no other
 	}
-	return s.catalog.Current().Search(q, func(service uuid.UUID) int { return standings[service].Score() }), standings
+	return s.catalog.Current().Search(q, func(service uuid.UUID) int { return tallies[service].Score() }), tallies
 }
 
 func (s *Server) sellsOn(network string) bool {
@@ -55,12 +55,12 @@ func (s *Server) sellsOn(network string) bool {
 
 // A recordView is what a service did with the calls from outside that reached it.
 type recordView struct {
-	Day   *standingView `json:"24h,omitempty"`
-	Week  *standingView `json:"7d,omitempty"`
-	Month *standingView `json:"30d,omitempty"`
+	Day   *tallyView `json:"24h,omitempty"`
+	Week  *tallyView `json:"7d,omitempty"`
+	Month *tallyView `json:"30d,omitempty"`
 }
 
-type standingView struct {
+type tallyView struct {
 	N          int      `json:"n"`
 	Delivered  *float64 `json:"delivered"` // of n, from 0 to 1; null where n is 0
 	Served     int      `json:"served"`
@@ -74,11 +74,11 @@ type standingView struct {
 	NewestOnly bool     `json:"newest_only"`
 }
 
-// recordViewOf shows the standings that there are. One that was not read, for it has no call in it, is shown as that of the window of all lists.
-func recordViewOf(standings ...delivery.Standing) *recordView {
+// recordViewOf shows the tallies that there are. One that was not read, for it has no call in it, is shown as that of the window of all lists.
+func recordViewOf(tallies ...delivery.Tally) *recordView {
 	var view recordView
-	for _, st := range standings {
-		v := standingViewOf(st)
+	for _, st := range tallies {
+		v := tallyViewOf(st)
 		switch st.Window.Hours() {
 		case 24:
 			view.Day = &v
@@ -91,8 +91,8 @@ func recordViewOf(standings ...delivery.Standing) *recordView {
 	return &view
 }
 
-func standingViewOf(st delivery.Standing) standingView {
-	v := standingView{N: st.N(), Served: st.Served, Failed: st.Failed, Refused: st.Refused, Resting: st.Resting, Elsewhere: st.Elsewhere,
+func tallyViewOf(st delivery.Tally) tallyView {
+	v := tallyView{N: st.N(), Served: st.Served, Failed: st.Failed, Refused: st.Refused, Resting: st.Resting, Elsewhere: st.Elsewhere,
 		LastServed: timeJSON(st.LastServed), NewestOnly: st.Newest}
 	if share, known := st.Delivered(); known {
 		v.Delivered = &share

@@ -185,7 +185,7 @@ func TestOpenAPI_EveryBodyHasAnExampleThatFits(t *testing.T) {
 
 // views are the structs that the server encodes, by the schema that describes them.
 var views = map[string]reflect.Type{
-	"ServiceRecord": reflect.TypeFor[recordView](), "Standing": reflect.TypeFor[standingView](), "Rule": reflect.TypeFor[ruleView](),
+	"ServiceRecord": reflect.TypeFor[recordView](), "RecordWindow": reflect.TypeFor[tallyView](), "Rule": reflect.TypeFor[ruleView](),
 	"AnswerRule": reflect.TypeFor[answerView](), "FoundCall": reflect.TypeFor[foundView](),
 	"Service": reflect.TypeFor[serviceView](), "Probe": reflect.TypeFor[probeView](), "Endpoint": reflect.TypeFor[endpointView](),
 	"Call": reflect.TypeFor[callView](), "Problem": reflect.TypeFor[problem](), "CallLink": reflect.TypeFor[callLink](),

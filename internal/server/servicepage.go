@@ -57,15 +57,15 @@ type priceChangeOnPage struct {
 	Method, Path, Before, USD string
 }
 
-func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, standings []delivery.Standing) error {
+func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, tallies []delivery.Tally) error {
 	changes, err := s.store.PriceChanges(c.Request().Context(), s.db, v.ID)
 	if err != nil {
 		return err
 	}
-	return s.writePage(c, http.StatusOK, serviceTemplate, s.servicePage(v, standings, changes))
+	return s.writePage(c, http.StatusOK, serviceTemplate, s.servicePage(v, tallies, changes))
 }
 
-func (s *Server) servicePage(v *catalog.Service, standings []delivery.Standing, changes []catalog.PriceChange) servicePage {
+func (s *Server) servicePage(v *catalog.Service, tallies []delivery.Tally, changes []catalog.PriceChange) servicePage {
 	rest := s.rest(v.ID)
 	page := servicePage{
 		frame: s.frame(), Name: plain(v.Name), Description: plain(v.Description), Tags: v.Tags,
@@ -79,7 +79,7 @@ func (s *Server) servicePage(v *catalog.Service, standings []delivery.Standing, 
 			page.Endpoints = append(page.Endpoints, s.endpointOnPage(v, e))
 		}
 	}
-	for _, st := range standings {
+	for _, st := range tallies {
 		page.Windows = append(page.Windows, windowOf(st))
 		page.Newest = page.Newest || st.Newest
 		page.Last = momentOf(st.LastServed) // the longest window comes last
@@ -152,7 +152,7 @@ func hostOf(baseURL string) string {
 	return plain(u.Host)
 }
 
-func windowOf(st delivery.Standing) windowOnPage {
+func windowOf(st delivery.Tally) windowOnPage {
 	w := windowOnPage{Delivered: "–", P50: "–", P99: "–", N: count(st.N()), Served: count(st.Served), Failed: count(st.Failed),
 		Refused: count(st.Refused), Resting: count(st.Resting), Elsewhere: count(st.Elsewhere)}
 	switch days := int(st.Window.Hours() / 24); days {

@@ -52,14 +52,14 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 	if s.isAdmin(c) {
 		view = s.ownersView(&service)
 	}
-	standings, err := delivery.StandingsOf(c.Request().Context(), s.db, service.ID)
+	tallies, err := delivery.TalliesOf(c.Request().Context(), s.db, service.ID)
 	if err != nil {
 		return err
 	}
 	if strings.HasPrefix(c.Path(), "/services/") && wantsPage(c.Request()) {
-		return s.writeServicePage(c, &service, standings)
+		return s.writeServicePage(c, &service, tallies)
 	}
-	view.Record = recordViewOf(standings...)
+	view.Record = recordViewOf(tallies...)
 	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 

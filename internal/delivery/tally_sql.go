@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// standingCalls bounds what one reading of a service counts; scoreCalls what the reading of all counts of each.
-	standingCalls = 20_000
-	scoreCalls    = 1_000
+	// tallyCalls bounds what one reading of a service counts; scoreCalls what the reading of all counts of each.
+	tallyCalls = 20_000
+	scoreCalls = 1_000
 )
 
-// standingWindows are those that a service is shown with, the shortest first.
-var standingWindows = []time.Duration{24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour}
+// tallyWindows are those that a service is shown with, the shortest first.
+var tallyWindows = []time.Duration{24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour}
 
 // ScoreWindow is the one that all services are compared by.
 const ScoreWindow = 7 * 24 * time.Hour
@@ -35,7 +35,7 @@ const countedSQL = `
        count(n.recorded_at)`
 
 // The newest are cut off first, by the index alone: what a busy service costs to read is bounded, and said.
-const standingsSQL = `
+const talliesSQL = `
 WITH newest AS (
 	SELECT recorded_at, outcome, party, latency_us
 	  FROM deliveries
@@ -49,24 +49,24 @@ SELECT w.place,` + countedSQL + `
  GROUP BY w.place
  ORDER BY w.place`
 
-// StandingsOf reads the standing of one service in the windows of 24 hours, 7 and 30 days.
-func StandingsOf(ctx context.Context, db postgres.DB, service uuid.UUID) ([]Standing, error) {
-	rows, err := db.Query(ctx, standingsSQL, service, standingWindows, standingCalls)
+// TalliesOf reads the tally of one service in the windows of 24 hours, 7 and 30 days.
+func TalliesOf(ctx context.Context, db postgres.DB, service uuid.UUID) ([]Tally, error) {
+	rows, err := db.Query(ctx, talliesSQL, service, tallyWindows, tallyCalls)
 	if err != nil {
 		return nil, fmt.Errorf("read the record of service %s: %w", service, err)
 	}
-	standings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Standing, error) {
+	tallies, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Tally, error) {
 		var place int
-		s, err := scanStanding(row, &place, standingCalls)
+		s, err := scanTally(row, &place, tallyCalls)
 		if err == nil {
-			s.Window = standingWindows[place-1]
+			s.Window = tallyWindows[place-1]
 		}
 		return s, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the record of service %s: %w", service, err)
 	}
-	return standings, nil
+	return tallies, nil
 }
 
 const scoresSQL = `
@@ -82,17 +82,17 @@ SELECT s.id,` + countedSQL + `
  WHERE s.state <> 'retired'
  GROUP BY s.id`
 
-// standingsOfAll reads the standing of every service that was called within ScoreWindow.
-func standingsOfAll(ctx context.Context, db postgres.DB) (map[uuid.UUID]Standing, error) {
+// talliesOfAll reads the tally of every service that was called within ScoreWindow.
+func talliesOfAll(ctx context.Context, db postgres.DB) (map[uuid.UUID]Tally, error) {
 	rows, err := db.Query(ctx, scoresSQL, ScoreWindow, scoreCalls)
 	if err != nil {
 		return nil, fmt.Errorf("read the records of all services: %w", err)
 	}
 	defer rows.Close()
-	all := map[uuid.UUID]Standing{}
+	all := map[uuid.UUID]Tally{}
 	for rows.Next() {
 		var id uuid.UUID
-		s, err := scanStanding(rows, &id, scoreCalls)
+		s, err := scanTally(rows, &id, scoreCalls)
 		if err != nil {
 			return nil, fmt.Errorf("read the records of all services: %w", err)
 		}
@@ -105,16 +105,16 @@ func standingsOfAll(ctx context.Context, db postgres.DB) (map[uuid.UUID]Standing
 	return all, nil
 }
 
-// scanStanding reads what countedSQL counted, after one column of the statement's own.
-func scanStanding(row pgx.CollectableRow, first any, callsMax int) (Standing, error) {
+// scanTally reads what countedSQL counted, after one column of the statement's own.
+func scanTally(row pgx.CollectableRow, first any, callsMax int) (Tally, error) {
 	var (
-		s         Standing
+		s         Tally
 		latencies []int64
 		last      *time.Time
 		calls     int
 	)
 	if err := row.Scan(first, &s.Served, &s.Failed, &s.Refused, &s.Resting, &s.Elsewhere, &latencies, &last, &calls); err != nil {
-		return Standing{}, err
+		return Tally{}, err
 	}
 	if len(latencies) == 2 {
 		s.P50, s.P99 = time.Duration(latencies[0])*time.Microsecond, time.Duration(latencies[1])*time.Microsecond

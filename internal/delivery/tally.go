@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A Standing is what a service did with the calls from outside that reached it within one window. It measures and enforces nothing: strikes are
+// A Tally is what a service did with the calls from outside that reached it within one window. It measures and enforces nothing: strikes are
 // counted elsewhere, from other rows. Refusals of ours, before a service is asked, are not in it.
-type Standing struct {
+type Tally struct {
 	Window     time.Duration
 	Served     int
 	Failed     int // of the service's own doing
@@ -21,10 +21,10 @@ type Standing struct {
 }
 
 // N is how many calls say something about whether the service delivers.
-func (s Standing) N() int { return s.Served + s.Failed }
+func (s Tally) N() int { return s.Served + s.Failed }
 
 // Delivered is the share of N that was served, from 0 to 1; false where nothing is known.
-func (s Standing) Delivered() (float64, bool) {
+func (s Tally) Delivered() (float64, bool) {
 	if s.N() == 0 {
 		return 0, false
 	}
@@ -36,7 +36,7 @@ const scoreOne = 1_000_000
 
 // Score orders services by how well they deliver, from 0 to 1,000,000: the lower end of the 95 % interval (Wilson) of the delivered share, so
 // that few calls do not outrank many. A service without calls has 0.
-func (s Standing) Score() int {
+func (s Tally) Score() int {
 	share, known := s.Delivered()
 	if !known {
 		return 0
