@@ -13,7 +13,7 @@ import (
 const (
 	// scoresAge is how old the tallies of all services may get before a reader has them read again; scoresTime bounds the reading.
 	scoresAge  = 20 * time.Second
-	scoresTime = 3 * time.Second
+	scoresTime = 5 * time.Second
 )
 
 // A Scoreboard holds the tally of every service in memory, so that many who look at the catalog cost one reading of the database. It is read when
@@ -24,9 +24,10 @@ type Scoreboard struct {
 	// onError hears of a reading that went wrong; those who look see what was read before.
 	onError func(error)
 
-	mu   sync.Mutex
-	at   time.Time // of the last reading, also of one that went wrong
-	read map[uuid.UUID]Tally
+	reading sync.Mutex // held by whoever reads the database
+	mu      sync.Mutex
+	at      time.Time // of the last reading, also of one that went wrong
+	read    map[uuid.UUID]Tally
 }
 
 // NewScoreboard returns one that has read nothing yet.
@@ -36,21 +37,37 @@ func NewScoreboard(db postgres.DB, now func() time.Time, onError func(error)) *S
 
 // Tallies returns the tally of every service that was called within ScoreWindow. The map is shared and must not be changed.
 func (s *Scoreboard) Tallies(ctx context.Context) map[uuid.UUID]Tally {
-	// Whoever comes while it is read waits for it: one reading is the same for all.
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.at.IsZero() && s.now().Sub(s.at) < scoresAge {
-		return s.read
+	read, first, old := s.last()
+	if !old {
+		return read
 	}
-	s.at = s.now()
-	// It is read for everybody, so it goes on when the one who came first leaves.
+	// One reads for all. Who comes meanwhile sees what was read before, and waits only where nothing was.
+	if first {
+		s.reading.Lock()
+	} else if !s.reading.TryLock() {
+		return read
+	}
+	defer s.reading.Unlock()
+	if read, _, old = s.last(); !old {
+		return read
+	}
+	// It goes on when the one who came first leaves.
 	ctx, cancel := detached(ctx, scoresTime)
 	defer cancel()
-	read, err := talliesOfAll(ctx, s.db)
+	next, err := talliesOfAll(ctx, s.db)
 	if err != nil {
 		s.onError(err)
-		return s.read
+		next = read
 	}
-	s.read = read
-	return s.read
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.read = s.now(), next
+	return next
+}
+
+// last returns what was read last, and whether that is nothing yet, or old.
+func (s *Scoreboard) last() (read map[uuid.UUID]Tally, first, old bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read, s.at.IsZero(), s.at.IsZero() || s.now().Sub(s.at) >= scoresAge
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	// tallyCalls bounds what one reading of a service counts; scoreCalls what the reading of all counts of each.
-	tallyCalls = 20_000
+	tallyCalls = 5_000
 	scoreCalls = 1_000
 )
 
@@ -36,16 +36,18 @@ const countedSQL = `
 
 // The newest are cut off first, by the index alone: what a busy service costs to read is bounded, and said.
 const talliesSQL = `
-WITH newest AS (
+WITH windows AS MATERIALIZED (
+	SELECT place, market_now() - span AS since FROM unnest($2::interval[]) WITH ORDINALITY AS w (span, place)
+), newest AS MATERIALIZED (
 	SELECT recorded_at, outcome, party, latency_us
 	  FROM deliveries
 	 WHERE service_id = $1 AND origin IN ('external', 'unattributed') AND (asked OR outcome <> 'refused')
-	   AND recorded_at > market_now() - (SELECT max(w) FROM unnest($2::interval[]) w)
+	   AND recorded_at > (SELECT min(since) FROM windows)
 	 ORDER BY recorded_at DESC LIMIT $3
 )
 SELECT w.place,` + countedSQL + `
-  FROM unnest($2::interval[]) WITH ORDINALITY AS w (span, place)
-  LEFT JOIN newest n ON n.recorded_at > market_now() - w.span
+  FROM windows w
+  LEFT JOIN newest n ON n.recorded_at > w.since
  GROUP BY w.place
  ORDER BY w.place`
 
@@ -76,7 +78,7 @@ SELECT s.id,` + countedSQL + `
 	SELECT recorded_at, outcome, party, latency_us
 	  FROM deliveries
 	 WHERE service_id = s.id AND origin IN ('external', 'unattributed') AND (asked OR outcome <> 'refused')
-	   AND recorded_at > market_now() - $1::interval
+	   AND recorded_at > (SELECT market_now() - $1::interval)
 	 ORDER BY recorded_at DESC LIMIT $2
  ) n
  WHERE s.state <> 'retired'
