@@ -98,7 +98,7 @@ func (s *Server) writeCatalog(c echo.Context) error {
 
 // fill shows in the form what was asked, also what is wrong.
 func (p *catalogPage) fill(values url.Values, s *Server) {
-	p.Max = values.Get("max_price_usd")
+	p.Q.Text, p.Q.Tag, p.Max = plain(p.Q.Text), plain(p.Q.Tag), plain(values.Get("max_price_usd"))
 	for _, name := range formFields {
 		p.Filtered = p.Filtered || values.Get(name) != ""
 	}

@@ -68,12 +68,15 @@ func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, tallies []
 func (s *Server) servicePage(v *catalog.Service, tallies []delivery.Tally, changes []catalog.PriceChange) servicePage {
 	rest := s.rest(v.ID)
 	page := servicePage{
-		frame: s.frame(), Name: plain(v.Name), Description: plain(v.Description), Tags: v.Tags,
+		frame: s.frame(), Name: plain(v.Name), Description: plain(v.Description),
 		State: badgeOf(v.State, rest, v.Broken != ""), Reason: plain(v.StateReason), Since: momentOf(v.StateSince), Created: momentOf(v.CreatedAt),
 		Host: hostOf(v.BaseURL), Left: v.State != catalog.Listed,
 	}
 	page.JSON, page.Unlisted = "/api/v1/services/"+v.Slug, v.State != catalog.Listed
 	page.Explained = s.explain(v, rest)
+	for _, tag := range v.Tags {
+		page.Tags = append(page.Tags, plain(tag))
+	}
 	for _, e := range v.Endpoints {
 		if !e.Retired {
 			page.Endpoints = append(page.Endpoints, s.endpointOnPage(v, e))
@@ -85,7 +88,7 @@ func (s *Server) servicePage(v *catalog.Service, tallies []delivery.Tally, chang
 		page.Last = momentOf(st.LastServed) // the longest window comes last
 	}
 	for _, ch := range changes {
-		page.Changes = append(page.Changes, priceChangeOnPage{momentOf(ch.Since), ch.Method, ch.Path, ch.Before.String(), ch.USD.String()})
+		page.Changes = append(page.Changes, priceChangeOnPage{momentOf(ch.Since), ch.Method, plain(ch.Path), ch.Before.String(), ch.USD.String()})
 	}
 	return page
 }
@@ -96,7 +99,7 @@ func (s *Server) explain(v *catalog.Service, rest time.Duration) string {
 	case v.State != catalog.Listed:
 		return "This service is " + stateWord(v.State) + ": nobody is asked to pay for it, and it is asked nothing."
 	case v.Broken != "":
-		return "This listing is broken: " + v.Broken + "."
+		return "This listing is broken: " + plain(v.Broken) + "."
 	case rest > 0:
 		return "This service failed a moment ago and rests for " + span(rest.Round(time.Second)) + ": nobody is asked to pay for it meanwhile."
 	}
@@ -113,7 +116,7 @@ func (s *Server) rest(service uuid.UUID) time.Duration {
 
 func (s *Server) endpointOnPage(v *catalog.Service, e *catalog.Endpoint) endpointOnPage {
 	page := endpointOnPage{
-		ID: "e-" + e.ID.String(), Method: e.Method, Path: e.Path, Description: plain(e.Description), Broken: plain(e.Broken),
+		ID: "e-" + e.ID.String(), Method: e.Method, Path: plain(e.Path), Description: plain(e.Description), Broken: plain(e.Broken),
 		URL: s.publicURL + "/s/" + v.Slug + e.Path, Timeout: span(e.Timeout), Bytes: count(e.MaxResponseBytes), Served: e.ServedStatuses,
 		Trials: e.TrialCallsPerDay, Try: s.publicURL + "/try/" + v.Slug + e.Path,
 		Input: shownJSON(e.InputExample), Output: shownJSON(e.OutputExample), MIME: plain(e.MIMEType),
