@@ -26,9 +26,9 @@ func TestServices_HaveARecordAndAnOrderByIt(t *testing.T) {
 		"":                               {"bad", "good", "fresh"},
 		"?sort=record":                   {"good", "bad", "fresh"},
 		"?sort=record&max_price_usd=0.1": {"good", "bad"},
-		"?query=fresh":                     {"fresh"},
+		"?query=fresh":                   {"fresh"},
 		"?network=base-sepolia":          {"bad", "good", "fresh"},
-		"?network=eip155:84532&query=o": {"bad", "fresh", "good"}, // of the endpoint's path, /work, and in a name
+		"?network=eip155:84532&query=o":  {"bad", "fresh", "good"}, // of the endpoint's path, /work, and in a name
 		"?network=eip155:8453":           nil,
 		"?status=delisted":               nil,
 	} {
