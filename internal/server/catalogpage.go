@@ -50,7 +50,7 @@ type catalogRow struct {
 }
 
 var (
-	sortNames  = map[catalog.Sort]string{catalog.ByRecord: "best record first", catalog.ByRelevance: "best match first", catalog.ByAge: "oldest first"}
+	sortNames  = map[catalog.Sort]string{catalog.ByRecord: "best record", catalog.ByRelevance: "best match", catalog.ByAge: "oldest"}
 	formFields = []string{"query", "tag", "max_price_usd", "network", "status", "sort"}
 )
 
