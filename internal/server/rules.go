@@ -68,8 +68,8 @@ func statusText(r call.Reason) string {
 
 var (
 	meaningLine = regexp.MustCompile("(?m)^- `([a-z0-9_]+)`: (.+(?:\n  .+)*)$")
-	seeAlso     = regexp.MustCompile(" See (?:below|\\[[^\\]]*\\]\\([^)]*\\))\\.")
-	markdown    = regexp.MustCompile("\\[([^\\]]*)\\]\\([^)]*\\)")
+	seeAlso     = regexp.MustCompile(` See (?:below|\[[^\]]*\]\([^)]*\))\.`)
+	markdown    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
 // meanings says what each reason means, in one or a few sentences with code in backquotes, and without links.
