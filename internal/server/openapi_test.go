@@ -187,7 +187,7 @@ func TestOpenAPI_EveryBodyHasAnExampleThatFits(t *testing.T) {
 var views = map[string]reflect.Type{
 	"ServiceRecord": reflect.TypeFor[recordView](), "RecordWindow": reflect.TypeFor[tallyView](), "Rule": reflect.TypeFor[ruleView](),
 	"AnswerRule": reflect.TypeFor[answerView](), "FoundCall": reflect.TypeFor[foundView](),
-	"Service": reflect.TypeFor[serviceView](), "Probe": reflect.TypeFor[probeView](), "Endpoint": reflect.TypeFor[endpointView](),
+	"Service": reflect.TypeFor[serviceView](), "Probe": reflect.TypeFor[probeView](), "Check": reflect.TypeFor[checkView](), "Endpoint": reflect.TypeFor[endpointView](),
 	"Call": reflect.TypeFor[callView](), "Problem": reflect.TypeFor[problem](), "CallLink": reflect.TypeFor[callLink](),
 	"Money": reflect.TypeFor[money.Money](), "Payment": reflect.TypeFor[paidJSON](), "Refund": reflect.TypeFor[refundJSON](),
 	"Field": reflect.TypeFor[refusal.Field](), "Challenge": reflect.TypeFor[challengeBody](), "Strike": reflect.TypeFor[strikeView](),
