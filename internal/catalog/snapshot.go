@@ -120,3 +120,9 @@ func (s *Snapshot) Endpoint(id uuid.UUID) (*Endpoint, bool) {
 
 // Len is how many services there are, in whatever state.
 func (s *Snapshot) Len() int { return len(s.byID) }
+
+// Has says whether there is a service of that name, in whatever state.
+func (s *Snapshot) Has(slug string) bool {
+	_, has := s.bySlug[slug]
+	return has
+}

@@ -75,7 +75,7 @@ func TestPages_ShowWhatStrangersWroteAndRunNothing(t *testing.T) {
 		"service": render(t, serviceTemplate, s.servicePage(v, []delivery.Tally{{Window: 24 * time.Hour}}, []catalog.PriceChange{{Method: "GET", Path: strangers}})),
 		"call":    render(t, callTemplate, s.callPage(record, s.callView(record))),
 		"calls":   render(t, callsTemplate, callsPage{frame: s.frame(), Q: typed, Problem: "x", Found: []foundOnPage{{s.tellingOf(record), []fact{{Name: "x", Value: "x", Link: "javascript:alert(1)"}}}}}),
-		"problem": render(t, problemTemplate, s.problemPage(problem)),
+		"problem": render(t, problemTemplate, s.problemPage(problem, "")),
 	} {
 		for _, bad := range []string{"<script", `"'onfocus`, ` onfocus="`, ` autofocus="`, "\u202e", `"javascript:`, "'javascript:"} {
 			if strings.Contains(page, bad) {

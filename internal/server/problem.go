@@ -88,7 +88,7 @@ func (s *Server) writeError(err error, c echo.Context) {
 	}
 	logOf(c).reason = no.Reason
 	if method := c.Request().Method; byBrowser(c.Request()) && (method == http.MethodGet || method == http.MethodHead) {
-		err := s.writePage(c, p.Status, problemTemplate, s.problemPage(p))
+		err := s.writePage(c, p.Status, problemTemplate, s.problemPage(p, logOf(c).service))
 		if err == nil {
 			return
 		}

@@ -47,6 +47,10 @@ func TestWalk_FromTheCatalogToAServiceToACall(t *testing.T) {
 	if first := do(b, "what has the focus", chromedp.Evaluate[string](`document.activeElement.textContent`)); first != "Skip to the content" {
 		t.Errorf("the tab key reaches %q first", first)
 	}
+	b.open(broken.URL)
+	b.reads("405", "This address is for programs")
+	do(b, "how it is called", chromedp.Click(`main a[href="/services/broken"]`))
+	b.reads("The weather of nowhere", "market call ")
 	b.open(w.URL + "/services/nobody")
 	b.reads("There is nothing here", "404")
 	if a := w.Send(t, apptest.Asking{Method: http.MethodGet, URL: w.URL + "/services/nobody"}, ""); a.Code() != "not_found" {

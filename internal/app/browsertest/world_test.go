@@ -138,5 +138,7 @@ func (s *shop) views() []view {
 		{"rules", "/rules"},
 		{"pay", "/s/evil/v1" + hostileLink},
 		{"not-found", "/nothing" + hostileLink},
+		{"not-this-way", "/s/weather/v1/current" + hostileLink},
+		{"left-the-shelf", "/s/service-0/v1"},
 	}
 }
