@@ -54,6 +54,9 @@ func (s *Server) findCalls(c echo.Context) error {
 			return no
 		}
 		page.Problem = upperFirst(no.Fields[0].Message) + "."
+		if no.Fields[0].Name != "q" {
+			page.Problem = "The address has a parameter that this page does not know."
+		}
 		return s.writePage(c, http.StatusBadRequest, callsTemplate, page)
 	}
 	if id, err := uuid.Parse(q); err == nil {
