@@ -47,6 +47,7 @@ type Draft struct {
 	BaseURL     string
 	Probe       Probe
 	Capacity    capacity.Limit
+	Headers     HeaderChange // for Secrets.SetHeaders
 	Endpoints   []EndpointDraft
 }
 
@@ -66,8 +67,8 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 		BaseURL:     f.baseURL("base_url", rules),
 		Probe:       f.probe("probe"),
 		Capacity:    f.capacity("capacity"),
+		Headers:     f.headersMember("headers", false),
 	}
-	f.later("headers")
 	for i, v := range f.list("endpoints", 1, endpointsMax) {
 		if g, ok := newForm(f.pointer("endpoints")+"/"+strconv.Itoa(i), v, &problems); ok {
 			d.Endpoints = append(d.Endpoints, g.endpoint(rules))

@@ -19,12 +19,16 @@ type Snapshot struct {
 	endpoints map[uuid.UUID]*Endpoint
 	routes    map[uuid.UUID]routes
 	skew      time.Duration // market time minus this process's time
+
+	index      sync.Once
+	searchable []indexedService // see indexed
 }
 
 // Catalog holds the newest snapshot. The zero value is of no use; see New.
 type Catalog struct {
 	now      func() time.Time
 	validity time.Duration
+	secrets  Secrets
 	current  atomic.Pointer[Snapshot]
 	loading  sync.Mutex
 }
@@ -33,6 +37,12 @@ type Catalog struct {
 func New(now func() time.Time, validity time.Duration) *Catalog {
 	c := &Catalog{now: now, validity: validity}
 	c.current.Store(newSnapshot(nil, 0))
+	return c
+}
+
+// Opening makes the catalog open what services want to see in our requests. It is called before the first Load.
+func (c *Catalog) Opening(s Secrets) *Catalog {
+	c.secrets = s
 	return c
 }
 
@@ -62,7 +72,7 @@ func (c *Catalog) Load(ctx context.Context, db postgres.DB) error {
 	if err != nil {
 		return fmt.Errorf("load catalog: %w", err)
 	}
-	services, err := gather(rows, c.Current().endpoints)
+	services, err := gather(rows, c.Current().endpoints, &c.secrets)
 	if err != nil {
 		return fmt.Errorf("load catalog: %w", err)
 	}
@@ -113,4 +123,13 @@ func (s *Snapshot) Service(id uuid.UUID) (*Service, bool) {
 func (s *Snapshot) Endpoint(id uuid.UUID) (*Endpoint, bool) {
 	e, ok := s.endpoints[id]
 	return e, ok
+}
+
+// Len is how many services there are, in whatever state.
+func (s *Snapshot) Len() int { return len(s.byID) }
+
+// Has says whether there is a service of that name, in whatever state.
+func (s *Snapshot) Has(slug string) bool {
+	_, has := s.bySlug[slug]
+	return has
 }

@@ -178,11 +178,17 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		"a path that sells nothing":  {"GET", "/s/none/v1", "", "", "/s/{service}/{path}", 404},
 		"a limit out of range":       {"GET", "/api/v1/services?limit=0", "", "", "/api/v1/services", 400},
 		"an unknown parameter":       {"GET", "/api/v1/services?page=2", "", "", "/api/v1/services", 400},
+		"a search for an odd state":  {"GET", "/api/v1/services?status=odd", "", "", "/api/v1/services", 400},
+		"the rules":                  {"GET", "/api/v1/rules", "", "", "/api/v1/rules", 200},
+		"a search for nothing":       {"GET", "/api/v1/calls", "", "", "/api/v1/calls", 400},
 		"no call":                    {"GET", "/api/v1/calls/x", "", "", "/api/v1/calls/{id}", 404},
 		"no token":                   {"GET", "/api/v1/admin/strikes", "", "", "/api/v1/admin/strikes", 401},
 		"another token":              {"POST", "/api/v1/services", "{}", "guess", "/api/v1/services", 401},
 		"a listing without a member": {"POST", "/api/v1/services", "{}", token, "/api/v1/services", 422},
 		"a listing that is too long": {"POST", "/api/v1/services", strings.Repeat(" ", bodyMax+1), token, "/api/v1/services", 413},
+		"a header of ours":           {"PUT", "/api/v1/services/x/headers", `{"Market-Call":"x"}`, token, "/api/v1/services/{slug}/headers", 422},
+		"a header that is a list":    {"PATCH", "/api/v1/services/x/headers", `{"X-Api-Key":[]}`, token, "/api/v1/services/{slug}/headers", 422},
+		"a wait below nothing":       {"POST", "/api/v1/services/x/secret", `{"after_seconds":-1}`, token, "/api/v1/services/{slug}/secret", 422},
 		"a price without a price":    {"PATCH", "/api/v1/services/x/endpoints/1", "{}", token, "/api/v1/services/{slug}/endpoints/{id}", 422},
 	} {
 		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))

@@ -3,8 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
@@ -12,6 +11,8 @@ import (
 	"market/internal/call"
 	"market/internal/capacity"
 	"market/internal/catalog"
+	"market/internal/config"
+	"market/internal/delivery"
 	"market/internal/refusal"
 )
 
@@ -29,8 +30,16 @@ func (s *Server) createService(c echo.Context) error {
 		return err
 	}
 	var made catalog.Service
-	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
-		made, err = s.store.Create(c.Request().Context(), tx, draft)
+	var secret config.Secret
+	ctx := c.Request().Context()
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if made, err = s.store.Create(ctx, tx, draft); err != nil {
+			return err
+		}
+		if made.Headers, err = s.secrets.SetHeaders(ctx, tx, made.ID, draft.Headers); err != nil {
+			return err
+		}
+		secret, made.Secret.Since, err = s.secrets.NewSecret(ctx, tx, made.ID, 0)
 		return err
 	})
 	if err != nil {
@@ -39,60 +48,43 @@ func (s *Server) createService(c echo.Context) error {
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
 	view := s.ownersView(&made)
-	view.Checks = []checkView{s.checkProbe(c, &made)}
+	view.Secret.Value = secret.Reveal()
+	view.Checks = []checkView{s.checkProbe(c, s.asSold(&made))}
 	for _, e := range view.Endpoints {
 		s.logWarnings(made.Slug, e)
 	}
 	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
 }
 
-// listServices serves GET /api/v1/services.
-func (s *Server) listServices(c echo.Context) error {
-	limit := catalog.ListLimitDefault
-	query, err := url.ParseQuery(c.Request().URL.RawQuery)
-	if err != nil {
-		return refusal.New(call.InvalidParameter, "the query is malformed")
+// asSold is a service with the secrets that its requests carry, which only the catalog has. Where the catalog could not be read, it is the service
+// without them.
+func (s *Server) asSold(v *catalog.Service) *catalog.Service {
+	if sold, ok := s.catalog.Current().Service(v.ID); ok {
+		return sold
 	}
-	for name, values := range query {
-		switch {
-		case name != "limit" && name != "cursor":
-			return badParameter(name, "is no parameter of this list")
-		case len(values) > 1:
-			return badParameter(name, "must not be given twice")
-		case name == "limit":
-			if limit, err = strconv.Atoi(values[0]); err != nil {
-				limit = 0 // List says what a limit is
-			}
-		}
-	}
-	services, next, err := s.store.List(c.Request().Context(), s.db, limit, query.Get("cursor"))
-	if err != nil {
-		return err
-	}
-	views := make([]serviceView, 0, len(services))
-	for _, service := range services {
-		views = append(views, s.serviceView(service))
-	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
+	return v
 }
 
-func badParameter(name, message string) error {
-	no := refusal.New(call.InvalidParameter, "%q %s", name, message)
-	no.Fields = []refusal.Field{{Name: name, Message: message}}
-	return no
-}
-
-// serviceBySlug serves GET /api/v1/services/{slug}.
+// serviceBySlug serves GET /api/v1/services/{slug}, and the same service's page to a browser at /services/{slug}.
 func (s *Server) serviceBySlug(c echo.Context) error {
 	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set("Vary", "Authorization")
+	view := s.serviceView(&service)
+	c.Response().Header().Set("Vary", "Accept, Authorization")
 	if s.isAdmin(c) {
-		return s.writeJSON(c, http.StatusOK, typeJSON, s.ownersView(&service))
+		view = s.ownersView(&service)
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, s.serviceView(&service))
+	tallies, err := delivery.TalliesOf(c.Request().Context(), s.db, service.ID)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(c.Path(), "/services/") && wantsPage(c.Request()) {
+		return s.writeServicePage(c, &service, tallies)
+	}
+	view.Record = recordViewOf(tallies...)
+	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 
 // retireService serves DELETE /api/v1/services/{slug}.
@@ -215,6 +207,11 @@ type serviceView struct {
 	StateSince  string         `json:"state_since"`
 	CreatedAt   string         `json:"created_at"`
 	Endpoints   []endpointView `json:"endpoints"`
+	// Headers and Secret are for the owner of the listing alone.
+	Headers []headerView `json:"headers,omitempty"`
+	Secret  *secretView  `json:"secret,omitempty"`
+	// Record is there where a service is read, and not where one is made.
+	Record *recordView `json:"record,omitempty"`
 	// Checks are for whoever has just made the listing.
 	Checks []checkView `json:"checks,omitempty"`
 }
@@ -275,7 +272,9 @@ func (s *Server) serviceView(v *catalog.Service) serviceView {
 		Endpoints: []endpointView{},
 	}
 	for _, e := range v.Endpoints {
-		view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))
+		if !e.Retired {
+			view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))
+		}
 	}
 	return view
 }
