@@ -83,7 +83,6 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 		"no probe":                    {func(s, _, _ map[string]any) { delete(s, "probe") }, false},
 		"no endpoint":                 {set("endpoints", []any{}), false},
 		"an unknown member":           {set("colour", "red"), false},
-		"a member of later":           {set("capacity", map[string]any{"concurrency": 2}), false},
 		"no header":                   {set("headers", map[string]any{}), true},
 		"headers without a name":      {set("headers", map[string]any{"": "k"}), false},
 		"a header that is no token":   {set("headers", map[string]any{"X Key": "k"}), false},
