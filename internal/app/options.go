@@ -7,7 +7,7 @@ import (
 )
 
 // An Option changes how an App is put together. They are for tests, which put a facilitator between us and our engine that lies, loses
-// what it was told or is somebody else's; the program itself has none.
+// what it was told or is somebody else's, or have less patience; the program itself has none.
 type Option func(*App)
 
 // A Wrap puts something around the engine of a network.
@@ -20,6 +20,9 @@ func WithSettler(w Wrap) Option { return func(a *App) { a.wraps.settler = w } }
 
 // WithSender sends refunds through another facilitator. What became of them is read from the chain anyway.
 func WithSender(w Wrap) Option { return func(a *App) { a.wraps.sender = w } }
+
+// WithStreamLimits bounds otherwise what a caller may cost while it reads a stream.
+func WithStreamLimits(l delivery.StreamLimits) Option { return func(a *App) { a.streams = l } }
 
 func (w wraps) around(r rail) (delivery.Settler, refund.Sender) {
 	var (

@@ -7,6 +7,8 @@ type Reason string
 // Reasons of deliveries and of refusals on the paid path; Rows says in which outcome and at whose door each can stand.
 const (
 	OK Reason = "ok"
+	// CallerLeft is a stream whose caller left, or read too slowly, before its end.
+	CallerLeft Reason = "caller_left"
 
 	PaymentMalformed Reason = "payment_malformed"
 	PaymentMismatch  Reason = "payment_mismatch"
@@ -81,6 +83,7 @@ type Row struct {
 func Rows() []Row {
 	return []Row{
 		{Served, OK, Service},
+		{Served, CallerLeft, Caller},
 
 		{Refused, PaymentMalformed, Caller},
 		{Refused, PaymentMismatch, Caller},

@@ -77,7 +77,8 @@ type Config struct {
 	FeeBPS        int            // basis points of the price, pinned at the claim
 	Refunds       RefundPolicy
 	Answers       answer.Store
-	SignIn        siwx.Expect   // who we are to a caller that signs in
+	SignIn        siwx.Expect // who we are to a caller that signs in
+	Streams       StreamLimits
 	Grace         time.Duration // in which a retry of a payment that was settled and not asked is still served
 	// RestoredAt is when a backup was restored; zero: none was. Transfers that are older and have no claim go to review.
 	RestoredAt time.Time
@@ -93,10 +94,17 @@ type Path struct {
 	quotes   atomic.Pointer[quotes]
 	claiming claiming
 	walking  sync.WaitGroup
+	// streaming ends when the program can wait for streams no longer.
+	streaming  context.Context
+	endStreams context.CancelFunc
 }
 
 // NewPath returns a path that owns the calls it walks under an id of its own.
-func NewPath(c Config) *Path { return &Path{Config: c, owner: uuid.Must(uuid.NewV7())} }
+func NewPath(c Config) *Path {
+	p := &Path{Config: c, owner: uuid.Must(uuid.NewV7())}
+	p.streaming, p.endStreams = context.WithCancel(context.Background())
+	return p
+}
 
 // Owner is the id under which this process holds leases.
 func (p *Path) Owner() uuid.UUID { return p.owner }

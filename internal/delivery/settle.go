@@ -24,7 +24,7 @@ type settlement struct {
 // settle shows the authorization to the chain and writes what became of it: the second commit. A payment that was proved before this process
 // took the call over is not shown again.
 func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answer) {
-	lease := r.Target.Endpoint.Timeout + askGrace
+	lease := p.leaseOf(r)
 	if h.proof != nil {
 		return p.resume(ctx, r, h, lease)
 	}

@@ -35,8 +35,16 @@ type Result struct {
 	Body          []byte      // of a served answer, as it came, content encoding and all
 	ServiceAnswer []byte      // of an answer that turned the request down: its body, where that is JSON or text, cut to 4 KB
 	RetryAfter    time.Duration
-	Latency       time.Duration
-	Err           error // for the log
+	Latency       time.Duration // of a stream: the time in which the service was waited for
+	Streamed      bool          // the answer went to a Sink as it came
+	Err           error         // for the log
+}
+
+// ended sets the outcome that follows from the reason.
+func (r Result) ended() Result {
+	row, _ := call.RowOf(r.Reason)
+	r.Outcome = row.Outcome
+	return r
 }
 
 // Ask sends a request to a service, once, and waits for the answer at most as long as the endpoint's timeout. ctx should not end with
@@ -45,14 +53,18 @@ func (c *Client) Ask(ctx context.Context, r Request) Result {
 	started := time.Now()
 	result := c.ask(ctx, r)
 	result.Latency = time.Since(started)
-	row, _ := call.RowOf(result.Reason)
-	result.Outcome = row.Outcome
-	return result
+	return result.ended()
 }
 
 func (c *Client) ask(parent context.Context, r Request) Result {
 	ctx, cancel := context.WithTimeout(parent, r.Endpoint.Timeout)
 	defer cancel()
+	why := func(err error, p *progress) cause { return classify(err, p, parent.Err() != nil) }
+	return c.exchange(ctx, r, why, func(response *http.Response, p *progress) Result { return served(r, response, p, why) })
+}
+
+// exchange sends the request. An answer with a status that the listing promises goes to serve; why says whose doing an error was.
+func (c *Client) exchange(ctx context.Context, r Request, why func(error, *progress) cause, serve func(*http.Response, *progress) Result) Result {
 	var p progress
 	request, err := newRequest(p.watch(ctx), r)
 	if err != nil {
@@ -61,14 +73,14 @@ func (c *Client) ask(parent context.Context, r Request) Result {
 	// The transport and not a http.Client: nothing follows redirects or keeps cookies.
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
-		return failed(classify(err, &p, parent.Err() != nil), 0, err)
+		return failed(why(err, &p), 0, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 
 	switch is := statusCause(r.Endpoint, response.StatusCode); is.reason {
 	case call.OK:
 		p.answered.Store(true)
-		return served(r, response, &p, parent)
+		return serve(response, &p)
 	case call.RejectedByService:
 		result := failed(is, response.StatusCode, nil)
 		result.ServiceAnswer = serviceAnswer(response)
@@ -117,9 +129,13 @@ func askOnce(request *http.Request) {
 }
 
 // served reads the body of an answer with a status that the listing promises.
-func served(r Request, response *http.Response, p *progress, parent context.Context) Result {
+func served(r Request, response *http.Response, p *progress, why func(error, *progress) cause) Result {
 	status, limit := response.StatusCode, int64(r.Endpoint.MaxResponseBytes)
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than the %d bytes that its listing allows", limit)}
+	if catalog.IsEventStream(response.Header.Get("Content-Type")) {
+		return failed(cause{call.UpstreamBadResponse,
+			`the service answers with an event stream (text/event-stream), and its listing does not say so: it has to be listed with "stream": true`}, status, nil)
+	}
 	bodiless := r.Method == http.MethodHead // whose Content-Length is that of a body that does not come
 	if !bodiless && response.ContentLength > limit {
 		return failed(tooLarge, status, nil)
@@ -129,7 +145,7 @@ func served(r Request, response *http.Response, p *progress, parent context.Cont
 		return failed(tooLarge, status, nil)
 	}
 	if err != nil {
-		return failed(classify(err, p, parent.Err() != nil), status, err)
+		return failed(why(err, p), status, err)
 	}
 	if r.Endpoint.ChecksOutput() && !bodiless && status <= 299 {
 		if err := checkOutput(r.Endpoint, response.Header.Get("Content-Encoding"), body); err != nil {
