@@ -89,6 +89,9 @@ func (r *relay) timed(bytes int, write func(limit time.Duration) error) error {
 	}
 	started := time.Now()
 	err := write(limit)
+	if err != nil {
+		bytes = 0
+	}
 	r.pace = r.pace.after(time.Since(started), bytes)
 	if err != nil && r.pace.limit(r.limits) <= 0 {
 		return errSlow

@@ -97,10 +97,10 @@ func (s *stream) pass(response *http.Response, p *progress) Result {
 	}
 }
 
-// framed says whether the end of an answer can be told from a connection that broke: by its chunks, its length, or the frames of HTTP/2, or because
-// TLS signs the end of the connection.
+// framed says whether the end of an answer can be told from a connection that broke: by its chunks, its length, or the frames of HTTP/2. That TLS
+// signs the end of a connection is of no help: crypto/tls takes one that is not signed, too.
 func framed(response *http.Response) bool {
-	return response.ProtoMajor >= 2 || response.ContentLength >= 0 || len(response.TransferEncoding) > 0 || response.TLS != nil
+	return response.ProtoMajor >= 2 || response.ContentLength >= 0 || len(response.TransferEncoding) > 0
 }
 
 func streamed(r Result) Result {
