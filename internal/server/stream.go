@@ -26,8 +26,6 @@ func responderOf(c echo.Context) delivery.Responder {
 
 // Begin implements delivery.Responder.
 func (r *responder) Begin(head delivery.Answer, limit time.Duration) error {
-	// The deadline for the request's body would look like a caller that leaves.
-	_ = r.wire.SetReadDeadline(time.Time{}) // as in limitWrite
 	h := r.c.Response().Header()
 	writeHead(h, head)
 	writeServiceHead(h, head)
