@@ -116,6 +116,9 @@ func endedTelling(r delivery.Record, price string) telling {
 		if r.Trial {
 			return telling{"good", "This trial call was served", "It cost nothing.", false}
 		}
+		if r.Reason == call.CallerLeft {
+			return telling{"good", "This call was served, and its caller left before the end", price + " paid for it. The service was told to stop.", false}
+		}
 		return telling{"good", "This call was served", price + " paid for it.", false}
 	}
 	if r.Refund == nil {

@@ -31,6 +31,7 @@ type payPage struct {
 	Market, Curl, Fetch  string // commands to copy; see shellQuote
 	AboveStock           bool   // the official client refuses the price unless it is told otherwise
 	Filled               bool   // they have the listing's own example in them
+	Stream               bool   // the answer comes as it is made, and is not kept
 	Output               string // an example of the answer
 	Try                  string // where a trial call is made; empty where there is none
 	TrialsPerDay         int
@@ -62,7 +63,7 @@ func (s *Server) payPage(t catalog.Target, challenge payment.Challenge) payPage 
 	e := t.Endpoint
 	page := payPage{
 		Service: plain(t.Service.Name), Description: plain(e.Description), Method: e.Method, URL: s.publicURL + "/s/" + t.Service.Slug + e.Path,
-		TrialsPerDay: e.TrialCallsPerDay, Record: s.publicURL + "/api/v1/services/" + t.Service.Slug,
+		TrialsPerDay: e.TrialCallsPerDay, Stream: e.Stream, Record: s.publicURL + "/api/v1/services/" + t.Service.Slug,
 	}
 	for _, o := range challenge.Offers() {
 		network := o.Network
