@@ -19,12 +19,16 @@ type taker struct {
 	status int
 	header http.Header
 	body   strings.Builder
+	opened func() // hears of the beginning
 	took   func(piece string) error
 }
 
 func (s *taker) Begin(status int, header http.Header) error {
 	s.begun++
 	s.status, s.header = status, header
+	if s.opened != nil {
+		s.opened()
+	}
 	return nil
 }
 
@@ -171,13 +175,20 @@ func TestClient_Stream_EndsAServiceThatKeepsItWaiting(t *testing.T) {
 func TestClient_Stream_ABusySinkIsNoPauseOfTheService(t *testing.T) {
 	t.Parallel()
 	const limit = 300 * time.Millisecond
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	ready := make(chan struct{}, 1)
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for range 3 {
-			_, _ = io.WriteString(w, "abc")
 			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-ready:
+				_, _ = io.WriteString(w, "abc")
+			case <-r.Context().Done():
+				return
+			}
 		}
 	})
-	to := &taker{took: func(string) error { <-time.After(2 * limit); return nil }}
+	busy := func() { <-time.After(2 * limit); ready <- struct{}{} }
+	to := &taker{opened: busy, took: func(string) error { busy(); return nil }}
 	got := development().Stream(t.Context(), streamOf(t, server.URL, func(e *catalog.Endpoint) { e.IdleTimeout, e.Timeout = limit, limit }), to)
 	if got.Reason != call.OK || got.Latency > limit {
 		t.Errorf("%q (%s), %v of the service's time; want it served within %v", got.Reason, got.Detail, got.Latency, limit)
