@@ -33,7 +33,7 @@ func Start() (*Services, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /weather/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("POST /weather/v1/current", weather)
-	mux.HandleFunc("GET /weather/v1/hours/{city}", hours)
+	mux.HandleFunc("GET /weather/v1/hours", hours)
 	mux.HandleFunc("GET /oracle/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /oracle/v1/answer", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the oracle has lost its crystal ball", http.StatusInternalServerError)
@@ -74,7 +74,7 @@ func hours(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(hoursEvery)
 	defer tick.Stop()
 	for hour := range 5 {
-		_, _ = fmt.Fprintf(w, "data: {\"in_hours\":%d,\"temp_c\":%d}\n\n", hour, tempOf(r.PathValue("city"))-hour) // as above
+		_, _ = fmt.Fprintf(w, "data: {\"in_hours\":%d,\"temp_c\":%d}\n\n", hour, tempOf(r.URL.Query().Get("city"))-hour) // as above
 		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-tick.C:
@@ -108,7 +108,7 @@ func (s *Services) Listings() []map[string]any {
 				"input_example": map[string]any{"city": "Lima"}, "output_example": map[string]any{"city": "Lima", "temp_c": 19},
 				"trial_calls_per_day": 5,
 			}, map[string]any{
-				"method": "GET", "path": "/v1/hours/{city}", "price_usd": hoursPrice, "description": "Weather of the next hours, as it is worked out",
+				"method": "GET", "path": "/v1/hours", "price_usd": hoursPrice, "description": "Weather of the next hours, as it is worked out",
 				"input_example": map[string]any{"city": "Lima"}, "stream": true, "trial_calls_per_day": 5,
 			}},
 		},
