@@ -4,6 +4,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/facilitator"
 	"market/internal/refund"
+	"market/internal/upstream"
 )
 
 // An Option changes how an App is put together. They are for tests, which put a facilitator between us and our engine that lies, loses
@@ -23,6 +24,9 @@ func WithSender(w Wrap) Option { return func(a *App) { a.wraps.sender = w } }
 
 // WithStreamLimits bounds otherwise what a caller may cost while it reads a stream.
 func WithStreamLimits(l delivery.StreamLimits) Option { return func(a *App) { a.streams = l } }
+
+// WithResolver looks the names of services up in another way.
+func WithResolver(r upstream.Resolver) Option { return func(a *App) { a.resolver = r } }
 
 func (w wraps) around(r rail) (delivery.Settler, refund.Sender) {
 	var (

@@ -59,13 +59,13 @@ func (c *Client) Ask(ctx context.Context, r Request) Result {
 func (c *Client) ask(parent context.Context, r Request) Result {
 	ctx, cancel := context.WithTimeout(parent, r.Endpoint.Timeout)
 	defer cancel()
-	why := func(err error, p *progress) cause { return classify(err, p, parent.Err() != nil) }
-	return c.exchange(ctx, r, why, func(response *http.Response, p *progress) Result { return served(r, response, p, why) })
+	p, began := &progress{stop: cancel}, c.now()
+	why := func(err error) cause { return c.blame(parent, err, p, began) }
+	return c.exchange(ctx, r, p, why, func(response *http.Response) Result { return served(r, response, why) })
 }
 
 // exchange sends the request. An answer with a status that the listing promises goes to serve; why says whose doing an error was.
-func (c *Client) exchange(ctx context.Context, r Request, why func(error, *progress) cause, serve func(*http.Response, *progress) Result) Result {
-	var p progress
+func (c *Client) exchange(ctx context.Context, r Request, p *progress, why func(error) cause, serve func(*http.Response) Result) Result {
 	request, err := newRequest(p.watch(ctx), r)
 	if err != nil {
 		return failed(cause{call.LocalError, "the request could not be built"}, 0, err)
@@ -73,14 +73,14 @@ func (c *Client) exchange(ctx context.Context, r Request, why func(error, *progr
 	// The transport and not a http.Client: nothing follows redirects or keeps cookies.
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
-		return failed(why(err, &p), 0, err)
+		return failed(why(err), 0, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 
 	switch is := statusCause(r.Endpoint, response.StatusCode); is.reason {
 	case call.OK:
 		p.answered.Store(true)
-		return serve(response, &p)
+		return serve(response)
 	case call.RejectedByService:
 		result := failed(is, response.StatusCode, nil)
 		result.ServiceAnswer = serviceAnswer(response)
@@ -117,7 +117,7 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 }
 
 // askOnce keeps net/http from sending a request again by itself when a kept connection breaks: it does that for methods that it takes for
-// harmless, as long as it can have the body again. A call is asked once, whatever its method.
+// harmless, as long as it can have the body again. A call is asked once, whatever its method. Over HTTP/2 progress sees to that.
 func askOnce(request *http.Request) {
 	if catalog.TakesBody(request.Method) || request.Method == http.MethodDelete {
 		return // never repeated once something was written
@@ -129,7 +129,7 @@ func askOnce(request *http.Request) {
 }
 
 // served reads the body of an answer with a status that the listing promises.
-func served(r Request, response *http.Response, p *progress, why func(error, *progress) cause) Result {
+func served(r Request, response *http.Response, why func(error) cause) Result {
 	status, limit := response.StatusCode, int64(r.Endpoint.MaxResponseBytes)
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than the %d bytes that its listing allows", limit)}
 	if catalog.IsEventStream(response.Header.Get("Content-Type")) {
@@ -145,7 +145,7 @@ func served(r Request, response *http.Response, p *progress, why func(error, *pr
 		return failed(tooLarge, status, nil)
 	}
 	if err != nil {
-		return failed(why(err, p), status, err)
+		return failed(why(err), status, err)
 	}
 	if r.Endpoint.ChecksOutput() && !bodiless && status <= 299 {
 		if err := checkOutput(r.Endpoint, response.Header.Get("Content-Encoding"), body); err != nil {

@@ -40,24 +40,28 @@ var errKeptWaiting = errors.New("kept waiting")
 func (c *Client) Stream(parent context.Context, r Request, to Sink) Result {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	s := &stream{endpoint: r.Endpoint, ctx: ctx, to: to, waits: newWaits(r.Endpoint, func() { cancel(errKeptWaiting) })}
+	p, began := &progress{stop: func() { cancel(nil) }}, c.now()
+	s := &flow{endpoint: r.Endpoint, ctx: ctx, progress: p, to: to, waits: newWaits(r.Endpoint, func() { cancel(errKeptWaiting) })}
+	s.blame = func(err error) cause { return c.blame(parent, err, p, began) }
 	s.waits.begin()
-	result := c.exchange(ctx, r, s.why, s.pass)
+	result := c.exchange(ctx, r, p, s.why, s.pass)
 	s.waits.end()
 	result.Latency = s.waits.waited
 	return result.ended()
 }
 
-// A stream is one answer on its way through.
-type stream struct {
+// A flow is one answer on its way through.
+type flow struct {
 	endpoint *catalog.Endpoint
 	ctx      context.Context
+	progress *progress
+	blame    func(error) cause
 	to       Sink
 	waits    *waits
 }
 
 // pass reads the answer and passes it on.
-func (s *stream) pass(response *http.Response, p *progress) Result {
+func (s *flow) pass(response *http.Response) Result {
 	s.waits.end()
 	status, limit := response.StatusCode, int64(s.endpoint.MaxResponseBytes)
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's stream is larger than the %d bytes that its listing allows", limit)}
@@ -92,7 +96,7 @@ func (s *stream) pass(response *http.Response, p *progress) Result {
 		case errors.Is(err, io.EOF): // of net/http: the end that the framing announced
 			return streamed(Result{Reason: call.OK, Status: status})
 		case err != nil:
-			return streamed(failed(s.why(err, p), status, err))
+			return streamed(failed(s.why(err), status, err))
 		}
 	}
 }
@@ -109,7 +113,7 @@ func streamed(r Result) Result {
 }
 
 // stopped ends a stream that the sink takes no more of.
-func (s *stream) stopped(status int, err error) Result {
+func (s *flow) stopped(status int, err error) Result {
 	is := cause{call.CallerLeft, "the caller left before the end of the stream"}
 	if stop, ok := errors.AsType[*Stop](err); ok {
 		is = cause{stop.Reason, stop.Detail}
@@ -118,20 +122,17 @@ func (s *stream) stopped(status int, err error) Result {
 }
 
 // why says whose doing an error of the service's side was. Where we ended the stream ourselves, that is why, and not what net/http made of it.
-func (s *stream) why(err error, p *progress) cause {
+func (s *flow) why(err error) cause {
 	s.waits.end()
-	if s.ctx.Err() == nil {
-		return classify(err, p, false)
-	}
 	over := context.Cause(s.ctx)
 	if stop, ok := errors.AsType[*Stop](over); ok {
 		return cause{stop.Reason, stop.Detail}
 	}
 	if !errors.Is(over, errKeptWaiting) {
-		return classify(err, p, true)
+		return s.blame(err)
 	}
-	is := classify(context.DeadlineExceeded, p, false)
-	if is.reason == call.UpstreamTimeout {
+	is := s.blame(context.DeadlineExceeded)
+	if is.reason == call.UpstreamTimeout && s.progress.connected.Load() {
 		is.detail = s.waits.why()
 	}
 	return is

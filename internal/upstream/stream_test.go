@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"market/internal/call"
 	"market/internal/catalog"
 )
@@ -237,5 +239,38 @@ func TestClient_Ask_RefusesAnEventStreamAtOnceAndSaysWhatTheListingLacks(t *test
 	got := development().Ask(t.Context(), requestTo(serviceAt(t, server.URL, nil)))
 	if got.Reason != call.UpstreamBadResponse || !strings.Contains(got.Detail, `"stream": true`) {
 		t.Errorf("%q, %q; want a bad response that says how to list it", got.Reason, got.Detail)
+	}
+}
+
+// HTTP/2 frames every end, and its transport would send a request again by itself: a stream is asked for once.
+func TestClient_Stream_OverHTTP2TheLastFrameIsTheEnd(t *testing.T) {
+	t.Parallel()
+	authority := newAuthority(t)
+	certificate := authority.issue(t, publicHost, nil)
+	half := func(s *stream) {
+		s.head(false, ":status", "200")
+		_ = s.WriteData(s.id, false, []byte("half"))
+	}
+	for name, tt := range map[string]struct {
+		answer func(*stream)
+		want   call.Reason
+		body   string
+	}{
+		"an end":                         {func(s *stream) { half(s); _ = s.WriteData(s.id, true, []byte("whole")) }, call.OK, "halfwhole"},
+		"a reset in the answer":          {func(s *stream) { half(s); _ = s.WriteRSTStream(s.id, http2.ErrCodeInternal) }, call.UpstreamBadResponse, "half"},
+		"a reset that asks to try again": {func(s *stream) { _ = s.WriteRSTStream(s.id, http2.ErrCodeRefusedStream) }, call.UpstreamUnreachable, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, asked := serveHTTP2(t, certificate, tt.answer)
+			_, resolver := startDNS(t, always(0, publicAddress))
+			c := redirected(authority.trusting(New(Options{Resolver: resolver})), url)
+			t.Cleanup(c.Close)
+			to := &taker{}
+			got := c.Stream(t.Context(), streamOf(t, publicURL, nil), to)
+			if got.Reason != tt.want || to.body.String() != tt.body && tt.want == call.OK || asked.Load() != 1 {
+				t.Errorf("%q (%s: %v) after %q, asked %d times; want %q", got.Reason, got.Detail, got.Err, to.body.String(), asked.Load(), tt.want)
+			}
+		})
 	}
 }
