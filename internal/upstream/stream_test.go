@@ -267,7 +267,9 @@ func TestClient_Stream_OverHTTP2TheLastFrameIsTheEnd(t *testing.T) {
 			c := redirected(authority.trusting(New(Options{Resolver: resolver})), url)
 			t.Cleanup(c.Close)
 			to := &taker{}
-			got := c.Stream(t.Context(), streamOf(t, publicURL, nil), to)
+			r := streamOf(t, publicURL, func(e *catalog.Endpoint) { e.Method = http.MethodPost })
+			r.Body = []byte(`{"a":1}`)
+			got := c.Stream(t.Context(), r, to)
 			if got.Reason != tt.want || to.body.String() != tt.body && tt.want == call.OK || asked.Load() != 1 {
 				t.Errorf("%q (%s: %v) after %q, asked %d times; want %q", got.Reason, got.Detail, got.Err, to.body.String(), asked.Load(), tt.want)
 			}
