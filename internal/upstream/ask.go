@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,8 +41,11 @@ type Result struct {
 	Err           error         // for the log
 }
 
-// ended sets the outcome that follows from the reason.
-func (r Result) ended() Result {
+// ended sets the outcome that follows from the reason, and hides in the error what was sent for the service alone.
+func (r Result) ended(s *catalog.Service) Result {
+	if r.Err != nil {
+		r.Err = maskOf(s).err(r.Err)
+	}
 	row, _ := call.RowOf(r.Reason)
 	r.Outcome = row.Outcome
 	return r
@@ -53,7 +57,7 @@ func (c *Client) Ask(ctx context.Context, r Request) Result {
 	started := time.Now()
 	result := c.ask(ctx, r)
 	result.Latency = time.Since(started)
-	return result.ended()
+	return result.ended(r.Service)
 }
 
 func (c *Client) ask(parent context.Context, r Request) Result {
@@ -61,7 +65,7 @@ func (c *Client) ask(parent context.Context, r Request) Result {
 	defer cancel()
 	p, began := &progress{stop: cancel}, c.now()
 	why := func(err error) cause { return c.blame(parent, err, p, began) }
-	return c.exchange(ctx, r, p, why, func(response *http.Response) Result { return served(r, response, why) })
+	return c.exchange(ctx, r, p, why, func(response *http.Response) Result { return c.served(r, response, why) })
 }
 
 // exchange sends the request. An answer with a status that the listing promises goes to serve; why says whose doing an error was.
@@ -83,7 +87,7 @@ func (c *Client) exchange(ctx context.Context, r Request, p *progress, why func(
 		return serve(response)
 	case call.RejectedByService:
 		result := failed(is, response.StatusCode, nil)
-		result.ServiceAnswer = serviceAnswer(response)
+		result.ServiceAnswer = serviceAnswer(response, maskOf(r.Service))
 		return result
 	case call.UpstreamThrottled:
 		result := failed(is, response.StatusCode, nil)
@@ -128,8 +132,11 @@ func askOnce(request *http.Request) {
 	}
 }
 
+// unreadable is an answer whose bytes have no name that can be relied on.
+var unreadable = cause{call.UpstreamBadResponse, "the service's answer has a Content-Encoding that can't be read"}
+
 // served reads the body of an answer with a status that the listing promises.
-func served(r Request, response *http.Response, why func(error) cause) Result {
+func (c *Client) served(r Request, response *http.Response, why func(error) cause) Result {
 	status, limit := response.StatusCode, int64(r.Endpoint.MaxResponseBytes)
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than the %d bytes that its listing allows", limit)}
 	if catalog.IsEventStream(response.Header.Get("Content-Type")) {
@@ -147,10 +154,18 @@ func served(r Request, response *http.Response, why func(error) cause) Result {
 	if err != nil {
 		return failed(why(err), status, err)
 	}
+	header, ok := answerHeader(response.Header)
+	if !ok {
+		return failed(unreadable, status, nil)
+	}
 	if r.Endpoint.ChecksOutput() && !bodiless && status <= 299 {
-		if err := checkOutput(r.Endpoint, response.Header.Get("Content-Encoding"), body); err != nil {
+		err := c.checkOutput(r.Endpoint, header.Get("Content-Encoding"), body)
+		if errors.Is(err, errUnpackedTooLarge) {
+			return failed(cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than %d bytes when it is unpacked", unpackedBytesMax)}, status, err)
+		}
+		if err != nil {
 			return failed(cause{call.UpstreamBadResponse, "the service's answer is not what its listing promises"}, status, err)
 		}
 	}
-	return Result{Reason: call.OK, Status: status, Header: pass(response.Header, toCaller), Body: body}
+	return Result{Reason: call.OK, Status: status, Header: header, Body: body}
 }

@@ -47,7 +47,7 @@ func (c *Client) Stream(parent context.Context, r Request, to Sink) Result {
 	result := c.exchange(ctx, r, p, s.why, s.pass)
 	s.waits.end()
 	result.Latency = s.waits.waited
-	return result.ended()
+	return result.ended(r.Service)
 }
 
 // A flow is one answer on its way through.
@@ -65,8 +65,10 @@ func (s *flow) pass(response *http.Response) Result {
 	s.waits.end()
 	status, limit := response.StatusCode, int64(s.endpoint.MaxResponseBytes)
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's stream is larger than the %d bytes that its listing allows", limit)}
-	header := pass(response.Header, toCaller)
+	header, readable := answerHeader(response.Header)
 	switch {
+	case !readable:
+		return failed(unreadable, status, nil)
 	case status == http.StatusNoContent:
 		return Result{Reason: call.OK, Status: status, Header: header} // there is nothing to stream
 	case response.ContentLength > limit:

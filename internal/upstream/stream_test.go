@@ -100,6 +100,7 @@ func TestClient_Stream_TheServicesSideDecidesHowItEnds(t *testing.T) {
 		"HTTP/1.0, which ends by closing": {"HTTP/1.0 200 OK\r\n\r\nabc", call.UpstreamBadResponse, false, ""},
 		"HTTP/1.1 that ends by closing":   {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc", call.UpstreamBadResponse, false, ""},
 		"a length past the limit":         {"HTTP/1.1 200 OK\r\nContent-Length: 1025\r\n\r\n", call.UpstreamTooLarge, false, ""},
+		"an encoding without a name":      {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip, \r\nContent-Length: 3\r\n\r\nabc", call.UpstreamBadResponse, false, ""},
 		"500":                             {"HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\nabc", call.Upstream5xx, false, ""},
 		"a redirect":                      {"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", call.UpstreamRedirect, false, ""},
 		"400":                             {"HTTP/1.1 400 No\r\nContent-Length: 3\r\n\r\nabc", call.RejectedByService, false, ""},
