@@ -21,16 +21,20 @@ func WithSettler(w Wrap) Option { return func(a *App) { a.wraps.settler = w } }
 // WithSender sends refunds through another facilitator. What became of them is read from the chain anyway.
 func WithSender(w Wrap) Option { return func(a *App) { a.wraps.sender = w } }
 
-func (w wraps) around(r rail) (delivery.Settler, refund.Sender) {
+func (w wraps) around(r rail) (delivery.Settler, delivery.Words, refund.Sender) {
 	var (
 		settler delivery.Settler = r.failover
 		sender  refund.Sender    = r.failover
+		words   delivery.Words
 	)
+	if r.failover.Believable() {
+		words = r.failover
+	}
 	if w.settler != nil {
-		settler = facilitator.NewChecked(w.settler(r.network.ID, r.failover), r.node)
+		settler, words = facilitator.NewChecked(w.settler(r.network.ID, r.failover), r.node), nil
 	}
 	if w.sender != nil {
 		sender = w.sender(r.network.ID, r.failover)
 	}
-	return settler, sender
+	return settler, words, sender
 }
