@@ -93,7 +93,7 @@ func (c Config) SettlesItself() bool {
 
 // trusts says whether a service is asked anywhere on a facilitator's word.
 func (c Config) trusts() bool {
-	return slices.ContainsFunc(c.Facilitators, func(f Facilitator) bool { return f.Proof == ProofLater })
+	return slices.ContainsFunc(c.Facilitators, func(f Facilitator) bool { return f.Kind == KindRemote && f.Proof == ProofLater })
 }
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
