@@ -150,12 +150,16 @@ func TestLater_ACallIsServedOnAWordAndProvedLater(t *testing.T) {
 func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 	t.Parallel()
 	const fit, callers = 3, 8
-	h := newHosted(t, supportsUs, lies)
+	h := newHosted(t, supportsUs, nil)
 	w := newLaterWorld(t, burst, fit, false, apptest.Works, h)
 	other := w.Replica(t)
 	apptest.Eventually(t, "the other replica knows the service", func() bool {
 		return w.Send(t, other.At(t, w.ask), "").Status == http.StatusPaymentRequired
 	})
+	// It names a transaction that paid something else, so whoever waits for the proof is told soon that there is none.
+	someone := w.Payer(t, apptest.PriceUnits)
+	minted, _ := w.Transfers(t, someone.Address())
+	h.does(func(s settling) { s.say(true, "", minted[0].Transaction) })
 	terms := w.Challenge(t, w.ask)
 	headers := make([]string, callers)
 	for i := range headers {

@@ -43,6 +43,10 @@ func TestLater_ADeathBeforeTheCommitLeavesAPaymentThatIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := newest()
+	apptest.Eventually(t, "the payment is on the chain", func() bool {
+		in, _ := w.Transfers(t, w.Treasury)
+		return len(in) == 1
+	})
 	w.Shift(t, 40*time.Second) // past the lease
 	var again apptest.Answer
 	apptest.Eventually(t, "its caller is served", func() bool {

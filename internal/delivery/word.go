@@ -25,8 +25,10 @@ const (
 	// wordPatience is how long a word may go unproved before the payment is sent again, or before a nonce that something else seems to have used
 	// counts against it: a facilitator may speak before its transaction is mined, and an index of logs may lag behind the state.
 	wordPatience = 30 * time.Second
-	// wordResends is how many of them are sent again at once. Each can take resendTime, and the others' payments are to be followed meanwhile.
-	wordResends = 4
+	// wordResends is how many of them are sent again at once, and wordSendTime how long each may take: nobody waits for the proof, which the next
+	// look finds, and the payments of others are to be followed meanwhile.
+	wordResends  = 4
+	wordSendTime = 3 * time.Second
 
 	whyFalse = "a facilitator said that the payment was settled, and it never was"
 )
@@ -142,7 +144,7 @@ func (p *Path) sendWordAgain(ctx context.Context, rail Rail, c openCall) error {
 	default:
 		return nil // looked at again
 	}
-	sending, cancel := context.WithTimeout(ctx, resendTime)
+	sending, cancel := context.WithTimeout(ctx, wordSendTime)
 	defer cancel()
 	result := rail.Settler.Settle(sending, c.Signed)
 	if result.Status == chain.StatusSettled {
