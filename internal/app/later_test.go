@@ -31,6 +31,7 @@ func hurries(s settling) {
 // A holder says yes, and settles once it is let go.
 type holder struct{ free chan struct{} }
 
+// newHolder returns one that is let go at the end of the test at the latest, before the facilitator that it is put into ends.
 func newHolder(t *testing.T) *holder {
 	h := &holder{make(chan struct{})}
 	t.Cleanup(h.letGo)
@@ -107,8 +108,10 @@ func (w *hostedWorld) words(t *testing.T) (n int) {
 // A call is served before its payment is on the chain, everybody is told that nothing proves it, and the proof comes by itself.
 func TestLater_ACallIsServedOnAWordAndProvedLater(t *testing.T) {
 	t.Parallel()
+	h := newHosted(t, supportsUs, nil)
 	hold := newHolder(t)
-	w := newLaterWorld(t, burst, 10, false, apptest.Works, newHosted(t, supportsUs, hold.settles))
+	h.does(hold.settles)
+	w := newLaterWorld(t, burst, 10, false, apptest.Works, h)
 	header, a := w.call(t)
 	response, err := payment.DecodeResponse(a.Header.Get("PAYMENT-RESPONSE"))
 	if a.Status != http.StatusOK || a.Outcome() != "served" || err != nil || !response.Success || response.Transaction == "" {
@@ -142,6 +145,30 @@ func TestLater_ACallIsServedOnAWordAndProvedLater(t *testing.T) {
 	}
 	if w.service.Asked() != 1 {
 		t.Errorf("the service was asked %d times", w.service.Asked())
+	}
+}
+
+// What does not fit into the bound is not refused: it is proved first, as ever.
+func TestLater_WhatDoesNotFitIsProvedAndServed(t *testing.T) {
+	t.Parallel()
+	h := newHosted(t, supportsUs, nil)
+	hold := newHolder(t)
+	h.does(hold.settles)
+	w := newLaterWorld(t, burst, 1, false, apptest.Works, h)
+	_, first := w.call(t)
+	h.does(hurries)
+	_, second := w.call(t)
+	for name, a := range map[string]apptest.Answer{"on a word": first, "on a proof": second} {
+		if a.Status != http.StatusOK {
+			t.Errorf("%s: %d %s", name, a.Status, a.Body)
+		}
+	}
+	w.wantFigures(t, "with one of each", 1, 1, 0)
+	if n := w.words(t); n != 1 || w.Record(t, second.Call()).JSON["receipt"] == nil {
+		t.Errorf("%d words are believed where one fits", n)
+	}
+	if a := w.Send(t, w.ask, ""); a.Status != http.StatusPaymentRequired {
+		t.Errorf("while the bound is used up an unpaid request gets %d %s", a.Status, a.Body)
 	}
 }
 
@@ -218,8 +245,9 @@ func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 // The refund of a payment that nobody has proved is owed, waits for the proof, and is sent once: about the transaction that is on the chain.
 func TestLater_ARefundWaitsForTheProof(t *testing.T) {
 	t.Parallel()
+	h := newHosted(t, supportsUs, nil)
 	hold := newHolder(t)
-	h := newHosted(t, supportsUs, hold.settles)
+	h.does(hold.settles)
 	w := newLaterWorld(t, burst, 10, false, apptest.Fails, h)
 	_, a := w.call(t)
 	expect(t, "a failure", a, http.StatusBadGateway, "upstream_5xx")

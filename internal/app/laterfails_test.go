@@ -97,12 +97,13 @@ func TestLater_ADeathWhileTheServiceWorksWaitsForTheProof(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	var let sync.Once
-	t.Cleanup(func() { let.Do(func() { close(release) }) })
-	hold, h := newHolder(t), newHosted(t, supportsUs, nil)
+	h := newHosted(t, supportsUs, nil)
+	hold := newHolder(t)
 	w := newLaterWorld(t, burst, 10, false, func(rw http.ResponseWriter, r *http.Request) {
 		<-release
 		apptest.Works(rw, r)
 	}, h)
+	t.Cleanup(func() { let.Do(func() { close(release) }) }) // before the service ends, which waits for its requests
 	dies := w.Replica(t)
 	apptest.Eventually(t, "the other replica knows the service", func() bool {
 		return w.Send(t, dies.At(t, w.ask), "").Status == http.StatusPaymentRequired
@@ -175,7 +176,8 @@ func TestLater_AnotherFacilitatorDoesWhatTheFirstOnlySaid(t *testing.T) {
 // Where the service may not be asked, the money goes back once it is proved that it came.
 func TestLater_ACallOfAServiceThatRestsIsRefundedOnceItsPaymentIsProved(t *testing.T) {
 	t.Parallel()
-	hold, h := newHolder(t), newHosted(t, supportsUs, nil)
+	h := newHosted(t, supportsUs, nil)
+	hold := newHolder(t)
 	h.does(hold.settles)
 	w := newLaterWorld(t, burst, 10, false, apptest.Works, h)
 	s := w.List(t, "rests", apptest.Fails, map[string]any{"trial_calls_per_day": 5})

@@ -158,6 +158,28 @@ func TestBelieved_AnAssetThatIsNotConfiguredCountsADollarAUnit(t *testing.T) {
 	}
 }
 
+// repeatSQL makes so many calls of one, each with an id and a nonce of its own.
+const repeatSQL = `
+INSERT INTO calls
+SELECT r.* FROM calls c, generate_series(1, $2) n,
+       LATERAL jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid(), 'nonce', '\x' || md5(n::text) || md5(n::text))) r
+ WHERE c.id = $1`
+
+// What is weighed with each word, and followed by the sweeper, has a limit of its own, whatever it is worth.
+func TestBelieved_NoMoreThanSoManyPaymentsAreUnproved(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	first := s.mustOnWord(t, "hosted")
+	if _, err := s.db.Exec(t.Context(), repeatSQL, first.Call, wordsMax-2); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} { // the last place, and none
+		if _, ok := s.onWord(t, s.claim(t), word("hosted"), cents("100000000")); ok != want {
+			t.Errorf("believed %v, want %v", ok, want)
+		}
+	}
+}
+
 // Dropping the lock lets several of them see the same room: this is what two replicas would do.
 func TestBelieved_OfManyAtOnceAsManyAsFit(t *testing.T) {
 	t.Parallel()
