@@ -24,14 +24,15 @@ func TestFailover_SettleOnWord_OffersAYesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	engine := g.engine(t, g.node, nil)
-	nobody := common.HexToHash("0x5e77aa0000000000000000000000000000000000000000000000000000000001")
-	invents := func(s chain.Signed) says { return says{200, yes(s, nobody), "", nil} }
+	// A transaction that paid something else: our node says so at once.
+	other := g.settle(t, engine, g.authorize(t, 10, nil)).Proof.Transaction
+	invents := func(s chain.Signed) says { return says{200, yes(s, other), "", nil} }
 	mines := func(s chain.Signed) says {
-		return gives(yes(s, nobody), func() common.Hash { return g.settle(t, engine, s).Transaction })
+		return gives(yes(s, other), func() common.Hash { return g.settle(t, engine, s).Transaction })
 	}
 	pending := func(chain.Signed) says {
 		body := no("settlement_pending")
-		body["transaction"] = nobody.Hex()
+		body["transaction"] = other.Hex()
 		return says{200, body, "", nil}
 	}
 	for name, tt := range map[string]struct {
@@ -55,7 +56,7 @@ func TestFailover_SettleOnWord_OffersAYesAndNothingElse(t *testing.T) {
 			link := d.later(t)
 			link.Later = !tt.receipt
 			f := g.failover(link)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			offered := 0
 			got := f.SettleOnWord(ctx, s, func(_ context.Context, w chain.Word) bool {
@@ -67,8 +68,8 @@ func TestFailover_SettleOnWord_OffersAYesAndNothingElse(t *testing.T) {
 			if got.Status != tt.status || offered != tt.offered || d.asked.Load() != 1 {
 				t.Errorf("%+v, offered %d times, asked %d times; want status %d, %d times, once", got, offered, d.asked.Load(), tt.status, tt.offered)
 			}
-			if got.Status == chain.StatusSaid && (got.Transaction != nobody || got.Proof != chain.Proof{}) {
-				t.Errorf("said %+v, want transaction %s and no proof", got, nobody)
+			if got.Status == chain.StatusSaid && (got.Transaction != other || got.Proof != chain.Proof{}) {
+				t.Errorf("said %+v, want transaction %s and no proof", got, other)
 			}
 			if f.Believable() == tt.receipt {
 				t.Errorf("believable %v", f.Believable())
@@ -81,9 +82,10 @@ func TestFailover_SettleOnWord_OffersAYesAndNothingElse(t *testing.T) {
 func TestFailover_Settle_TakesNobodysWord(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
+	other := g.settle(t, g.engine(t, g.node, nil), g.authorize(t, 10, nil)).Proof.Transaction
 	s := g.authorize(t, 10, nil)
-	d := newTeller(t, says{200, yes(s, common.Hash{1}), "", nil})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	d := newTeller(t, says{200, yes(s, other), "", nil})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if got := g.failover(d.later(t)).Settle(ctx, s); got.Status != chain.StatusUnknown || d.asked.Load() != 1 {
 		t.Errorf("%+v, asked %d times; want unknown, once", got, d.asked.Load())
