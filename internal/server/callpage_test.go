@@ -22,8 +22,8 @@ func TestTellingOf_EveryStateSaysWhereTheMoneyIs(t *testing.T) {
 		if got.Headline == "" || got.Explanation == "" || (got.Tone != "good" && got.Tone != "wait" && got.Tone != "bad") {
 			t.Errorf("%s: %+v", state, got)
 		}
-		if moves := !state.Final() && state != call.StateReleased; moves != got.Moving {
-			t.Errorf("%s: moving %v, want %v", state, got.Moving, moves)
+		if moves := !state.Final() && state != call.StateReleased; moves != got.Moves {
+			t.Errorf("%s: moving %v, want %v", state, got.Moves, moves)
 		}
 	}
 	headlines := map[string]bool{}
@@ -54,9 +54,16 @@ func TestTellingOf_WhatNobodyHasProvedIsSaidToBeSo(t *testing.T) {
 		"we died, never came": {delivery.Record{State: call.StateFailed, Outcome: call.Failed, Reason: call.SettlementLost, False: true}, "it never was"},
 	} {
 		got := s.tellingOf(tt.record)
-		if !strings.Contains(got.Explanation, tt.want) || got.Moving != (tt.record.Word != "") {
+		if !strings.Contains(got.Explanation, tt.want) || got.Moves != (tt.record.Word != "") {
 			t.Errorf("%s: %+v, want it to say that %s", name, got, tt.want)
 		}
+		tt.record.Network = "eip155:84532"
+		if got := s.paymentStep(tt.record); (got.Tone == "wait") != (tt.record.Word != "") || (got.Tone == "bad") != tt.record.False {
+			t.Errorf("%s: the step of its payment is %+v", name, got)
+		}
+	}
+	if got, _ := s.refundStep(delivery.Record{Refund: void, False: true}); got.Text != "No money came that could go back." {
+		t.Errorf("the step of a refund of what never came is %+v", got)
 	}
 }
 
@@ -64,7 +71,7 @@ func TestTellingOf_WhatNobodyHasProvedIsSaidToBeSo(t *testing.T) {
 func TestCallPage_ShowsTextAndRunsNothing(t *testing.T) {
 	t.Parallel()
 	page := callPage{telling: telling{Tone: `good" onload="x`, Headline: `<script>alert(1)</script>`, Explanation: "&"},
-		URL: "javascript:alert(1)", Facts: []fact{{Name: "Request", Value: `GET /<img src=x onerror=alert(1)>`, Code: true}}}
+		URL: "javascript:alert(1)", Facts: []fact{{Name: "Request", Value: `GET /<img src=x onerror=alert(1)>`, Code: true}, {Name: "Link", Value: "x", Link: "javascript:alert(1)"}}}
 	var out bytes.Buffer
 	if err := callTemplate.Execute(&out, page); err != nil {
 		t.Fatal(err)
