@@ -28,16 +28,20 @@ func WithStreamLimits(l delivery.StreamLimits) Option { return func(a *App) { a.
 // WithResolver looks the names of services up in another way.
 func WithResolver(r upstream.Resolver) Option { return func(a *App) { a.resolver = r } }
 
-func (w wraps) around(r rail) (delivery.Settler, refund.Sender) {
+func (w wraps) around(r rail) (delivery.Settler, delivery.Words, refund.Sender) {
 	var (
 		settler delivery.Settler = r.failover
 		sender  refund.Sender    = r.failover
+		words   delivery.Words
 	)
+	if r.failover.Believable() {
+		words = r.failover
+	}
 	if w.settler != nil {
-		settler = facilitator.NewChecked(w.settler(r.network.ID, r.failover), r.node)
+		settler, words = facilitator.NewChecked(w.settler(r.network.ID, r.failover), r.node), nil
 	}
 	if w.sender != nil {
 		sender = w.sender(r.network.ID, r.failover)
 	}
-	return settler, sender
+	return settler, words, sender
 }

@@ -49,7 +49,7 @@ const (
 	Interrupted Reason = "interrupted" // we stopped half way
 
 	LateSettlement Reason = "late_settlement" // the caller was told no, and the money moved after all
-	SettlementLost Reason = "settlement_lost" // the chain took the payment back: there is nothing to refund
+	SettlementLost Reason = "settlement_lost" // the chain took the payment back, or it never came: there is nothing to refund
 )
 
 // Reasons that only answers carry: they end no call.

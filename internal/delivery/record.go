@@ -20,7 +20,7 @@ func (s settlement) whole() chain.Settlement {
 func paidHead(h held, s settlement) Answer {
 	return Answer{Call: h.id, Charged: ChargedPending, Receipt: receipt(h, true, s.whole(), ""),
 		Payment: &Payment{Network: h.rail.Network.ID, Asset: h.signed.Asset, Payer: h.signed.From, Amount: h.signed.Value,
-			Transaction: s.proof.Transaction, Proved: true}}
+			Transaction: s.proof.Transaction, Proved: s.word == "", Word: s.word}}
 }
 
 // record writes how a paid call ended and answers it: the third commit. Not one byte of the service's answer leaves before the commit is
@@ -34,12 +34,15 @@ func (p *Path) record(ctx context.Context, r Request, h held, d Delivery, s sett
 	}
 	a, head := p.answer(d, s.standing, result), paidHead(h, s)
 	a.Receipt, a.Payment = head.Receipt, head.Payment
+	if s.word != "" && a.Charged == ChargedYes {
+		a.Charged = ChargedPending
+	}
 	if d.Refund != nil {
 		a.Refund = &Refund{Network: a.Payment.Network, Asset: a.Payment.Asset, To: a.Payment.Payer, Amount: a.Payment.Amount, State: refund.StateOwed}
 	}
 	if d.Outcome == call.Served {
 		return p.withReceipt(a, Record{Call: d.Call, Outcome: d.Outcome, Service: r.Target.Service.Slug, Path: d.Path, AskedAt: d.AskedAt, Network: a.Payment.Network,
-			Payer: a.Payment.Payer, Treasury: h.signed.To, Transaction: a.Payment.Transaction})
+			Payer: a.Payment.Payer, Treasury: h.signed.To, Transaction: a.Payment.Transaction, Proved: a.Payment.Proved})
 	}
 	return p.withOutcome(own, a)
 }

@@ -160,7 +160,15 @@ func (s *Server) paid(p *delivery.Payment) *paidJSON {
 	if p == nil {
 		return nil
 	}
-	return &paidJSON{Money: s.money(p.Network, p.Asset, p.Amount), Payer: p.Payer.Hex(), Transaction: hashJSON(p.Transaction)}
+	return &paidJSON{Money: s.money(p.Network, p.Asset, p.Amount), Payer: p.Payer.Hex(), Transaction: hashJSON(p.Transaction), Unproved: unproved(p.Word)}
+}
+
+// unproved says whose word it is that a payment was settled; empty where it is nobody's.
+func unproved(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "the facilitator " + word + " says that it was settled; our own node has not seen it yet"
 }
 
 func (s *Server) refund(r *delivery.Refund) *refundJSON {
