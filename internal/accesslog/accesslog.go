@@ -18,6 +18,8 @@ type Entry struct {
 	Fields map[string]string // by name; empty ones are left out
 	Err    error
 	Fault  bool // something is wrong on our side
+	// Aborted says that the answer was cut short on purpose, which is how a stream that did not end well has to end.
+	Aborted bool
 }
 
 // Requests writes the lines, in a defer, so that a handler that panics is logged too. of is asked once the request is over.
@@ -32,6 +34,8 @@ func Requests(log zerolog.Logger, of func(c echo.Context) Entry) echo.Middleware
 				switch {
 				case finished && entry.Fault && left(c, entry.Err):
 					event = event.Bool("caller_left", true)
+				case entry.Aborted:
+					event = event.Bool("aborted", true)
 				case !finished || entry.Fault:
 					event = log.Error()
 				}

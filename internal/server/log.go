@@ -15,6 +15,7 @@ type line struct {
 	outcome call.Outcome
 	reason  call.Reason
 	err     error
+	aborted bool // on purpose: a stream that did not end well
 }
 
 const lineKey = "line"
@@ -35,5 +36,5 @@ func entryOf(c echo.Context) accesslog.Entry {
 	if l.call != (call.ID{}) {
 		fields["call"] = l.call.String()
 	}
-	return accesslog.Entry{Err: l.err, Fault: l.reason == call.Internal, Fields: fields}
+	return accesslog.Entry{Err: l.err, Fault: l.reason == call.Internal, Aborted: l.aborted, Fields: fields}
 }
