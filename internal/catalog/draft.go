@@ -42,6 +42,7 @@ type Draft struct {
 	BaseURL     string
 	Probe       Probe
 	Endpoints   []EndpointDraft
+	By          Author // who lists it
 }
 
 // ParseDraft reads the body of a request that creates a service. The error is a *refusal.Error with InvalidRequest and every problem
@@ -52,16 +53,8 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	d := Draft{
-		Slug:        f.slug("slug"),
-		Name:        f.text("name", 1, nameLenMax),
-		Description: f.text("description", 0, descriptionMax),
-		Tags:        f.tags("tags"),
-		BaseURL:     f.baseURL("base_url", rules),
-		Probe:       f.probe("probe"),
-	}
-	f.later("headers")
-	f.later("capacity")
+	d := Draft{Slug: f.slug("slug")}
+	f.service(&d, rules)
 	for i, v := range f.list("endpoints", 1, endpointsMax) {
 		if g, ok := newForm(f.pointer("endpoints")+"/"+strconv.Itoa(i), v, &problems); ok {
 			d.Endpoints = append(d.Endpoints, g.endpoint(rules))
@@ -72,6 +65,17 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 		reportSameRoutes(f, d.Endpoints)
 	}
 	return d, refused(problems)
+}
+
+// service reads what a service says of itself and may change later.
+func (f *form) service(d *Draft, rules Rules) {
+	d.Name = f.text("name", 1, nameLenMax)
+	d.Description = f.text("description", 0, descriptionMax)
+	d.Tags = f.tags("tags")
+	d.BaseURL = f.baseURL("base_url", rules)
+	d.Probe = f.probe("probe")
+	f.later("headers")
+	f.later("capacity")
 }
 
 // ParseEndpointDraft reads the body of a request that adds an endpoint to a service.

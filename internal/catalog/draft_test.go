@@ -234,8 +234,11 @@ func TestParsePrice_AcceptsOnlyWhatEveryAssetExpressesExactly(t *testing.T) {
 		"seven digits":                    {"0.0100001", nil, false},
 		"seven digits, the last a zero":   {"0.0100010", nil, true},
 		"a whole number":                  {"12", nil, true},
-		"below the other asset's floor":   {"0.001", []AssetRule{wide}, false},
-		"at the other asset's floor":      {"0.002", []AssetRule{wide}, true},
+		"below the other network's floor": {"0.001", []AssetRule{wide}, true}, // it is not asked for there
+		"below both floors":               {"0.000999", []AssetRule{wide}, false},
+		"the most":                        {"1000", nil, true},
+		"more than the most":              {"1000.000001", nil, false},
+		"base units for dollars":          {"2000", nil, false},
 		"the other asset has more digits": {"0.0100001", []AssetRule{wide}, false},
 		"below one base unit":             {"0.0000001", nil, false},
 		"zero":                            {"0", nil, false},

@@ -32,6 +32,8 @@ const (
 	// pendingRetry is what a caller is told to wait before it sends the same payment again.
 	pendingRetry = 5 * time.Second
 	readyRetry   = 5 * time.Second
+	// awayRetry is what a caller is told to wait for a service that an admin took off the shelf for now.
+	awayRetry = time.Hour
 )
 
 // A Settler puts a caller's authorization on the chain and says what became of it: a facilitator.

@@ -143,13 +143,13 @@ func (p *Path) listing(slug string, e *catalog.Endpoint) payment.Listing {
 // Warnings says, to the owner of a listing, what its challenges leave out on all networks together, and what else may surprise. A path
 // with parameters is judged as it is listed: a longer one leaves less room.
 func (p *Path) Warnings(s *catalog.Service, e *catalog.Endpoint) []string {
-	warnings := e.Warnings()
 	price, priced := e.Price()
 	if !priced || e.Retired {
 		return nil
 	}
+	warnings := slices.Concat(e.Warnings(), p.belowFloor(price))
 	var offers []payment.Offer
-	for _, rail := range p.Rails {
+	for _, rail := range p.offered(price) {
 		offers = append(offers, railOffers(rail, e, price)...)
 	}
 	offers = offers[:min(len(offers), offersMax)]

@@ -85,7 +85,7 @@ func writeServed(c echo.Context, a delivery.Answer) error {
 }
 
 func (s *Server) writeProblem(c echo.Context, a delivery.Answer) error {
-	p := newProblem(a.Reason, statusOf[a.Reason])
+	p := newProblem(a.Reason, statusFor(a.Reason, a.RetryAfter > 0))
 	if a.Reason == call.RejectedByService && a.Status != 0 {
 		p.Status = a.Status
 	}

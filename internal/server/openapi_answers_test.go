@@ -174,7 +174,7 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		status                               int
 	}{
 		"the index":                  {"GET", "/", "", "", "/", 200},
-		"a path that sells nothing":  {"GET", "/s/none/v1", "", "", "/s/{service}/{path}", 404},
+		"a path that sells nothing":  {"GET", "/s/No-One/v1", "", "", "/s/{service}/{path}", 404},
 		"a limit out of range":       {"GET", "/api/v1/services?limit=0", "", "", "/api/v1/services", 400},
 		"an unknown parameter":       {"GET", "/api/v1/services?page=2", "", "", "/api/v1/services", 400},
 		"no call":                    {"GET", "/api/v1/calls/x", "", "", "/api/v1/calls/{id}", 404},

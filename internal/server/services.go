@@ -3,8 +3,6 @@ package server
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
@@ -24,6 +22,7 @@ func (s *Server) createService(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	draft.By = catalog.AdminToken
 	var made catalog.Service
 	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
 		made, err = s.store.Create(c.Request().Context(), tx, draft)
@@ -34,33 +33,20 @@ func (s *Server) createService(c echo.Context) error {
 	}
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
-	view := s.ownersView(&made)
-	for _, e := range view.Endpoints {
-		s.logWarnings(made.Slug, e)
+	setRevision(c, &made)
+	for _, e := range made.Endpoints {
+		s.logWarnings(made.Slug, s.ownersEndpoint(&made, e))
 	}
-	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
+	return s.writeOwners(c, http.StatusCreated, &made)
 }
 
 // listServices serves GET /api/v1/services.
 func (s *Server) listServices(c echo.Context) error {
-	limit := catalog.ListLimitDefault
-	query, err := url.ParseQuery(c.Request().URL.RawQuery)
+	page, err := readPage(c)
 	if err != nil {
-		return refusal.New(call.InvalidParameter, "the query is malformed")
+		return err
 	}
-	for name, values := range query {
-		switch {
-		case name != "limit" && name != "cursor":
-			return badParameter(name, "is no parameter of this list")
-		case len(values) > 1:
-			return badParameter(name, "must not be given twice")
-		case name == "limit":
-			if limit, err = strconv.Atoi(values[0]); err != nil {
-				limit = 0 // List says what a limit is
-			}
-		}
-	}
-	services, next, err := s.store.List(c.Request().Context(), s.db, limit, query.Get("cursor"))
+	services, next, err := s.store.List(c.Request().Context(), s.db, page.limit, page.cursor)
 	if err != nil {
 		return err
 	}
@@ -71,12 +57,6 @@ func (s *Server) listServices(c echo.Context) error {
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
 }
 
-func badParameter(name, message string) error {
-	no := refusal.New(call.InvalidParameter, "%q %s", name, message)
-	no.Fields = []refusal.Field{{Name: name, Message: message}}
-	return no
-}
-
 // serviceBySlug serves GET /api/v1/services/{slug}.
 func (s *Server) serviceBySlug(c echo.Context) error {
 	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
@@ -84,10 +64,15 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 		return err
 	}
 	c.Response().Header().Set("Vary", "Authorization")
+	setRevision(c, &service)
 	if s.isAdmin(c) {
-		return s.writeJSON(c, http.StatusOK, typeJSON, s.ownersView(&service))
+		return s.writeOwners(c, http.StatusOK, &service)
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, s.serviceView(&service))
+	view := s.serviceView(&service)
+	if view.Events, err = s.eventViews(c, &service, false); err != nil {
+		return err
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 
 // retireService serves DELETE /api/v1/services/{slug}.
@@ -120,7 +105,7 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	}
 	var made *catalog.Endpoint
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		made, err = s.store.AddEndpoint(ctx, tx, service.ID, draft)
+		made, err = s.store.AddEndpoint(ctx, tx, service.ID, draft, catalog.AdminToken)
 		return err
 	})
 	if err != nil {
@@ -130,41 +115,18 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	return s.writeChanged(c, http.StatusCreated, &service, made)
 }
 
-// repriceEndpoint serves PATCH /api/v1/services/{slug}/endpoints/{id}. The price is all that can be changed so far; the one before stays
-// acceptable for the quote validity.
-func (s *Server) repriceEndpoint(c echo.Context) error {
-	body, err := readBody(c)
-	if err != nil {
-		return err
-	}
-	usd, err := catalog.ParsePriceChange(body, s.rules)
-	if err != nil {
-		return err
-	}
+// retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
+func (s *Server) retireEndpoint(c echo.Context) error {
 	endpoint, service, err := s.endpointOf(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		price, err := s.store.Reprice(ctx, tx, endpoint.ID, usd)
-		endpoint.Prices = []catalog.Price{price}
+		_, err := s.store.RetireEndpoint(ctx, tx, &service, endpoint.ID, catalog.AdminToken)
 		return err
 	})
 	if err != nil {
-		return err
-	}
-	s.reload(c)
-	return s.writeChanged(c, http.StatusOK, &service, endpoint)
-}
-
-// retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
-func (s *Server) retireEndpoint(c echo.Context) error {
-	endpoint, _, err := s.endpointOf(c)
-	if err != nil {
-		return err
-	}
-	if _, err := s.store.RetireEndpoint(c.Request().Context(), s.db, endpoint.ID); err != nil {
 		return err
 	}
 	s.reload(c)
@@ -198,17 +160,26 @@ func (s *Server) endpointOf(c echo.Context) (*catalog.Endpoint, catalog.Service,
 
 // A serviceView is a listing as anyone may see it.
 type serviceView struct {
-	Slug        string         `json:"slug"`
-	Name        string         `json:"name"`
-	Description string         `json:"description"`
-	Tags        []string       `json:"tags"`
-	BaseURL     string         `json:"base_url"`
-	Probe       probeView      `json:"probe"`
-	State       catalog.State  `json:"state"`
-	StateReason string         `json:"state_reason"`
-	StateSince  string         `json:"state_since"`
-	CreatedAt   string         `json:"created_at"`
-	Endpoints   []endpointView `json:"endpoints"`
+	Slug        string        `json:"slug"`
+	Name        string        `json:"name"`
+	Description string        `json:"description"`
+	Tags        []string      `json:"tags"`
+	BaseURL     string        `json:"base_url"`
+	Probe       probeView     `json:"probe"`
+	State       catalog.State `json:"state"`
+	StateCause  catalog.Cause `json:"state_cause"`
+	StateReason string        `json:"state_reason"`
+	StateSince  string        `json:"state_since"`
+	CreatedAt   string        `json:"created_at"`
+	// BaseURLSince is when requests began to go to this base URL.
+	BaseURLSince string         `json:"base_url_since"`
+	Revision     int64          `json:"revision"`
+	Broken       string         `json:"broken,omitempty"` // what is wrong with what is stored; it cannot be called
+	Endpoints    []endpointView `json:"endpoints"`
+	// Events are the last changes of the state. They stand where one service is shown, not in lists.
+	Events []eventView `json:"events,omitempty"`
+	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.
+	Checked *checkedView `json:"checked,omitempty"`
 }
 
 type probeView struct {
@@ -235,6 +206,7 @@ type endpointView struct {
 	MaxResponseBytes int             `json:"max_response_bytes"`
 	TrialCallsPerDay int             `json:"trial_calls_per_day"`
 	Stream           bool            `json:"stream"`
+	Broken           string          `json:"broken,omitempty"`
 	// Warnings are for the owner of the listing alone.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -243,8 +215,8 @@ func (s *Server) serviceView(v *catalog.Service) serviceView {
 	view := serviceView{
 		Slug: v.Slug, Name: v.Name, Description: v.Description, Tags: append([]string{}, v.Tags...), BaseURL: v.BaseURL,
 		Probe: probeView{Method: v.Probe.Method, Path: v.Probe.Path, Statuses: []string{v.Probe.Statuses.String()}},
-		State: v.State, StateReason: v.StateReason, StateSince: timeJSON(v.StateSince), CreatedAt: timeJSON(v.CreatedAt),
-		Endpoints: []endpointView{},
+		State: v.State, StateCause: v.StateCause, StateReason: v.PublicReason(), StateSince: timeJSON(v.StateSince), CreatedAt: timeJSON(v.CreatedAt),
+		BaseURLSince: timeJSON(v.BaseURLSince), Revision: v.Revision, Broken: v.Broken, Endpoints: []endpointView{},
 	}
 	for _, e := range v.Endpoints {
 		view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))
@@ -257,7 +229,7 @@ func (s *Server) endpointView(slug string, e *catalog.Endpoint) endpointView {
 		ID: e.ID.String(), URL: s.publicURL + "/s/" + slug + e.Path, Method: e.Method, Path: e.Path, Description: e.Description,
 		MIMEType: e.MIMEType, InputSchema: e.InputSchema, InputExample: e.InputExample, OutputSchema: e.OutputSchema,
 		OutputExample: e.OutputExample, ServedStatuses: append([]int{}, e.ServedStatuses...), TimeoutMS: e.Timeout.Milliseconds(),
-		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay,
+		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay, Broken: e.Broken,
 	}
 	if price, ok := e.Price(); ok {
 		view.PriceUSD, view.PriceRevision = price.USD.String(), price.Revision

@@ -3,22 +3,44 @@ package server
 import (
 	"github.com/labstack/echo/v4"
 
+	"market/internal/call"
 	"market/internal/catalog"
 )
 
-// ownersView is a listing as its owner sees it: with what may surprise about each endpoint.
-func (s *Server) ownersView(v *catalog.Service) serviceView {
+// writeOwners answers with a listing as its owner sees it: with what may surprise about each endpoint, whole reasons, and the last probe.
+func (s *Server) writeOwners(c echo.Context, status int, v *catalog.Service) error {
 	view := s.serviceView(v)
+	view.StateReason = v.StateReason
 	for i, e := range v.Endpoints {
-		view.Endpoints[i].Warnings = s.path.Warnings(v, e)
+		view.Endpoints[i] = s.ownersEndpoint(v, e)
 	}
+	var err error
+	if view.Events, err = s.eventViews(c, v, true); err != nil {
+		return err
+	}
+	if seen, ok := s.path.Prober.Seen(v); ok {
+		view.Checked = &checkedView{Live: seen.Live, At: timeJSON(seen.At), Reason: seen.Reason, Why: seen.Why}
+	}
+	return s.writeJSON(c, status, typeJSON, view)
+}
+
+// A checkedView is what a liveness probe found.
+type checkedView struct {
+	Live   bool        `json:"live"`
+	At     string      `json:"at"`
+	Reason call.Reason `json:"reason,omitempty"`
+	Why    string      `json:"why,omitempty"`
+}
+
+func (s *Server) ownersEndpoint(v *catalog.Service, e *catalog.Endpoint) endpointView {
+	view := s.endpointView(v.Slug, e)
+	view.Warnings = s.path.Warnings(v, e)
 	return view
 }
 
 // writeChanged answers whoever added or changed an endpoint.
 func (s *Server) writeChanged(c echo.Context, status int, service *catalog.Service, e *catalog.Endpoint) error {
-	view := s.endpointView(service.Slug, e)
-	view.Warnings = s.path.Warnings(service, e)
+	view := s.ownersEndpoint(service, e)
 	s.logWarnings(service.Slug, view)
 	return s.writeJSON(c, status, typeJSON, view)
 }

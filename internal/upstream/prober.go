@@ -44,8 +44,8 @@ type Prober struct {
 
 	mu       sync.Mutex
 	closed   bool
-	running  sync.WaitGroup // added to with mu held and closed false
-	verdicts map[uuid.UUID]Verdict
+	running  sync.WaitGroup          // added to with mu held and closed false
+	verdicts map[uuid.UUID]Verdict   // by Service.ProbeID
 	wanted   map[uuid.UUID]time.Time // services with a background prober, and when each was last asked for
 }
 
@@ -71,11 +71,11 @@ func later(d time.Duration) time.Duration {
 // TTL is how long a verdict holds.
 func (p *Prober) TTL() time.Duration { return p.ttl }
 
-// Last returns the verdict on a service if there is one younger than the TTL. It never waits.
-func (p *Prober) Last(serviceID uuid.UUID) (Verdict, bool) {
+// Last returns the verdict on a service, as it is listed, if there is one younger than the TTL. It never waits.
+func (p *Prober) Last(s *catalog.Service) (Verdict, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	v, ok := p.verdicts[serviceID]
+	v, ok := p.verdicts[s.ProbeID()]
 	if !ok || p.now().Sub(v.At) >= p.ttl {
 		return Verdict{}, false
 	}
@@ -85,11 +85,11 @@ func (p *Prober) Last(serviceID uuid.UUID) (Verdict, bool) {
 // Live returns a verdict younger than the TTL, and probes if there is none. However many ask at once, there is one probe of a service
 // at a time; it has its own deadline and goes on when those who wait for it leave. The error is that of ctx, or ErrClosed.
 func (p *Prober) Live(ctx context.Context, s *catalog.Service) (Verdict, error) {
-	if v, ok := p.Last(s.ID); ok {
+	if v, ok := p.Last(s); ok {
 		return v, nil
 	}
 	select {
-	case r := <-p.flights.DoChan(s.ID.String(), func() (any, error) { return p.probe(s) }):
+	case r := <-p.flights.DoChan(s.ProbeID().String(), func() (any, error) { return p.probe(s) }):
 		v, _ := r.Val.(Verdict)
 		return v, r.Err
 	case <-ctx.Done():
@@ -100,7 +100,7 @@ func (p *Prober) Live(ctx context.Context, s *catalog.Service) (Verdict, error) 
 // probe runs in a flight of its own.
 func (p *Prober) probe(s *catalog.Service) (Verdict, error) {
 	// A flight may have landed between the look at the verdicts and this one.
-	if v, ok := p.Last(s.ID); ok {
+	if v, ok := p.Last(s); ok {
 		return v, nil
 	}
 	if !p.begin() {
@@ -117,7 +117,7 @@ func (p *Prober) probe(s *catalog.Service) (Verdict, error) {
 		return Verdict{}, ErrClosed // stopped half way: no evidence
 	}
 	v := Verdict{Live: found.reason == "", At: p.now(), Reason: found.reason, Why: found.detail}
-	p.verdicts[s.ID] = v
+	p.verdicts[s.ProbeID()] = v
 	return v, nil
 }
 
@@ -130,8 +130,8 @@ func (p *Prober) Wanted(s *catalog.Service) {
 	if p.closed {
 		return
 	}
-	_, watched := p.wanted[s.ID]
-	p.wanted[s.ID] = p.now()
+	_, watched := p.wanted[s.ProbeID()]
+	p.wanted[s.ProbeID()] = p.now()
 	if !watched {
 		p.running.Go(func() { p.watch(s) })
 	}
@@ -147,7 +147,7 @@ func (p *Prober) watch(s *catalog.Service) {
 			timer.Stop()
 			return
 		}
-		if p.forgotten(s.ID, 2*interval) {
+		if p.forgotten(s.ProbeID(), 2*interval) {
 			return
 		}
 		v, err := p.Live(p.base, s)
@@ -155,7 +155,7 @@ func (p *Prober) watch(s *catalog.Service) {
 			return // closed
 		}
 		if v.Live {
-			p.forgotten(s.ID, 0)
+			p.forgotten(s.ProbeID(), 0)
 			return
 		}
 		interval = min(2*interval, max(backOffMax, p.ttl))
@@ -164,13 +164,13 @@ func (p *Prober) watch(s *catalog.Service) {
 
 // forgotten ends the watch over a service that nobody asked for since so long. Check and end are one step: whoever asks later starts a
 // new watch.
-func (p *Prober) forgotten(serviceID uuid.UUID, since time.Duration) bool {
+func (p *Prober) forgotten(probeID uuid.UUID, since time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now().Sub(p.wanted[serviceID]) < since {
+	if p.now().Sub(p.wanted[probeID]) < since {
 		return false
 	}
-	delete(p.wanted, serviceID)
+	delete(p.wanted, probeID)
 	return true
 }
 

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/labstack/echo/v4"
+
+	"market/internal/catalog"
+)
+
+// editService serves PATCH /api/v1/services/{slug}.
+func (s *Server) editService(c echo.Context) error {
+	return s.edit(c, func(tx pgx.Tx, edit catalog.Edit) (catalog.Edited, error) {
+		return s.store.EditService(c.Request().Context(), tx, c.Param("slug"), edit, s.rules)
+	})
+}
+
+// editEndpoint serves PATCH /api/v1/services/{slug}/endpoints/{id}. The price before stays acceptable for the quote validity.
+func (s *Server) editEndpoint(c echo.Context) error {
+	return s.edit(c, func(tx pgx.Tx, edit catalog.Edit) (catalog.Edited, error) {
+		id, err := idParam(c)
+		if err != nil {
+			return catalog.Edited{}, err
+		}
+		return s.store.EditEndpoint(c.Request().Context(), tx, c.Param("slug"), id, edit, s.rules)
+	})
+}
+
+// edit makes one change of a listing in one transaction, and answers with what it became.
+func (s *Server) edit(c echo.Context, change func(pgx.Tx, catalog.Edit) (catalog.Edited, error)) error {
+	body, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	edit := catalog.Edit{Patch: body, By: catalog.AdminToken, Revisions: revisionsOf(c.Request().Header)}
+	var edited catalog.Edited
+	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
+		edited, err = change(tx, edit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if edited.Changed {
+		s.reload(c)
+	}
+	setRevision(c, &edited.Service)
+	if edited.Endpoint != nil {
+		return s.writeChanged(c, http.StatusOK, &edited.Service, edited.Endpoint)
+	}
+	return s.writeOwners(c, http.StatusOK, &edited.Service)
+}
+
+// setRevision names the revision that an answer shows, in the form that If-Match takes.
+func setRevision(c echo.Context, service *catalog.Service) {
+	c.Response().Header().Set("ETag", `"`+strconv.FormatInt(service.Revision, 10)+`"`)
+}
+
+// revisionsOf reads If-Match: the revisions on which a change may rest; nil for any. What is not one of ours matches none.
+func revisionsOf(h http.Header) []int64 {
+	tags := strings.Join(h.Values("If-Match"), ",")
+	if tags == "" || strings.TrimSpace(tags) == "*" {
+		return nil
+	}
+	revisions := []int64{}
+	for tag := range strings.SplitSeq(tags, ",") {
+		tag, quoted := strings.CutPrefix(strings.TrimSpace(tag), `"`)
+		tag, ended := strings.CutSuffix(tag, `"`)
+		if n, err := strconv.ParseInt(tag, 10, 64); err == nil && quoted && ended {
+			revisions = append(revisions, n)
+		}
+	}
+	return revisions
+}
+
+// A revisionView is one edit of a listing: of the members that changed, what they were and what they became.
+type revisionView struct {
+	Revision int64           `json:"revision"`
+	Endpoint string          `json:"endpoint,omitempty"` // its id; left out for the service itself
+	At       string          `json:"at"`
+	By       string          `json:"by"`
+	Before   json.RawMessage `json:"before,omitempty"` // left out for what was added
+	After    json.RawMessage `json:"after,omitempty"`  // left out for what was retired
+}
+
+// listRevisions serves GET /api/v1/services/{slug}/revisions, the newest first.
+func (s *Server) listRevisions(c echo.Context) error {
+	page, err := readPage(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
+	if err != nil {
+		return err
+	}
+	revisions, next, err := s.store.Revisions(ctx, s.db, service.ID, page.limit, page.cursor)
+	if err != nil {
+		return err
+	}
+	views := make([]revisionView, 0, len(revisions))
+	for _, r := range revisions {
+		v := revisionView{Revision: r.Number, At: timeJSON(r.At), By: r.By.Name, Before: r.Before, After: r.After}
+		if r.Endpoint != nil {
+			v.Endpoint = r.Endpoint.String()
+		}
+		views = append(views, v)
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
+}
