@@ -42,7 +42,7 @@ func (st Store) EditService(ctx context.Context, tx pgx.Tx, slug string, edit Ed
 		return Edited{}, err
 	}
 	before := s.document()
-	d, err := parseServicePatch(&s, before, edit.Patch, rules)
+	d, err := s.ParsePatch(edit.Patch, rules)
 	if err != nil {
 		return Edited{}, err
 	}
@@ -62,8 +62,9 @@ func (st Store) EditService(ctx context.Context, tx pgx.Tx, slug string, edit Ed
 	return Edited{Service: s, Changed: true}, err
 }
 
-func parseServicePatch(s *Service, before document, body []byte, rules Rules) (Draft, error) {
-	f, problems, err := openPatch(before, body)
+// ParsePatch reads the body of a request that changes a service, and returns what the service is to say of itself then.
+func (s *Service) ParsePatch(body []byte, rules Rules) (Draft, error) {
+	f, problems, err := openPatch(s.document(), body)
 	if err != nil {
 		return Draft{}, err
 	}
@@ -96,7 +97,7 @@ func (st Store) EditEndpoint(ctx context.Context, tx pgx.Tx, slug string, id uui
 		return Edited{}, err
 	}
 	before := e.document()
-	d, err := parseEndpointPatch(e, before, edit.Patch, rules)
+	d, err := e.ParsePatch(edit.Patch, rules)
 	if err != nil {
 		return Edited{}, err
 	}
@@ -126,7 +127,9 @@ func (st Store) EditEndpoint(ctx context.Context, tx pgx.Tx, slug string, id uui
 	return Edited{Service: s, Endpoint: e, Changed: true}, nil
 }
 
-func parseEndpointPatch(e *Endpoint, before document, body []byte, rules Rules) (EndpointDraft, error) {
+// ParsePatch reads the body of a request that changes an endpoint, and returns what it is to become.
+func (e *Endpoint) ParsePatch(body []byte, rules Rules) (EndpointDraft, error) {
+	before := e.document()
 	f, problems, err := openPatch(before, body)
 	if err != nil {
 		return EndpointDraft{}, err
