@@ -70,7 +70,7 @@ func (s *Service) ParsePatch(body []byte, rules Rules) (Draft, error) {
 	}
 	var d Draft
 	f.service(&d, rules)
-	f.fixed("slug", s.Slug, "can't be changed: links and payments name it")
+	f.fixed("slug", s.Slug, "cannot be changed: links and payments name it")
 	if f.given("endpoints") {
 		f.read["endpoints"] = true
 		f.wrong("endpoints", "are changed one by one, each at its own address")
@@ -134,7 +134,7 @@ func (e *Endpoint) ParsePatch(body []byte, rules Rules) (EndpointDraft, error) {
 	if err != nil {
 		return EndpointDraft{}, err
 	}
-	const instead = "can't be changed: callers paid for this one; add an endpoint with the other one, and retire this one"
+	const instead = "cannot be changed: callers paid for this one; add another endpoint instead, and retire this one"
 	f.fixed("method", e.Method, instead)
 	f.fixed("path", e.Path, instead)
 	// A floor that was raised, or any other rule of later, is no reason to refuse another change of a price that stands.

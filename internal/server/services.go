@@ -169,6 +169,7 @@ type serviceView struct {
 	State       catalog.State `json:"state"`
 	StateCause  catalog.Cause `json:"state_cause"`
 	StateReason string        `json:"state_reason"`
+	StateBy     string        `json:"state_by,omitempty"` // for the owner of the listing alone
 	StateSince  string        `json:"state_since"`
 	CreatedAt   string        `json:"created_at"`
 	// BaseURLSince is when requests began to go to this base URL.

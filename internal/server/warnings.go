@@ -10,7 +10,7 @@ import (
 // writeOwners answers with a listing as its owner sees it: with what may surprise about each endpoint, whole reasons, and the last probe.
 func (s *Server) writeOwners(c echo.Context, status int, v *catalog.Service) error {
 	view := s.serviceView(v)
-	view.StateReason = v.StateReason
+	view.StateReason, view.StateBy = v.StateReason, v.StateBy.Name
 	for i, e := range v.Endpoints {
 		view.Endpoints[i] = s.ownersEndpoint(v, e)
 	}
