@@ -15,7 +15,7 @@ import (
 
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
-	{"call", "money", "refusal", "config", "wire", "crash"},
+	{"call", "money", "refusal", "config", "wire", "crash", "capacity"},
 	{"chain", "devnet", "postgres", "secretbox"},
 	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx"},
 	{"facilitator", "upstream", "caller"},

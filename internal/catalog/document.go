@@ -2,7 +2,10 @@ package catalog
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
+
+	"market/internal/capacity"
 )
 
 // A document is what can be edited of a service or an endpoint, as decoded JSON in the members of the API. A patch is laid over it, the result is
@@ -10,10 +13,25 @@ import (
 type document map[string]any
 
 func (s *Service) document() document {
-	return document{
+	d := document{
 		"name": s.Name, "description": s.Description, "tags": listOf(s.Tags), "base_url": s.BaseURL,
 		"probe": map[string]any{"method": s.Probe.Method, "path": s.Probe.Path, "statuses": []any{s.Probe.Statuses.String()}},
 	}
+	if limit := capacityDocument(s.Capacity); len(limit) > 0 {
+		d["capacity"] = limit
+	}
+	return d
+}
+
+func capacityDocument(l capacity.Limit) map[string]any {
+	d := map[string]any{}
+	if l.Rate > 0 {
+		d["requests_per_second"] = json.Number(l.Rate.String())
+	}
+	if l.Places > 0 {
+		d["concurrency"] = number(l.Places)
+	}
+	return d
 }
 
 func (e *Endpoint) document() document {
@@ -53,8 +71,10 @@ func numbersOf(ints []int) []any {
 
 func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
-// patched lays a patch over a document: a member that is given replaces the one that stands, null takes it away, and all others stay. Of the
-// objects only the probe is patched member by member: schemas and examples are values, and may hold nulls of their own.
+// inner are the objects that are patched member by member. The others, schemas and examples, are values and may hold nulls of their own.
+var inner = []string{"probe", "capacity"}
+
+// patched lays a patch over a document: a member that is given replaces the one that stands, null takes it away, and all others stay.
 func (d document) patched(patch map[string]any) document {
 	result := document{}
 	for name, v := range d {
@@ -62,11 +82,11 @@ func (d document) patched(patch map[string]any) document {
 	}
 	for name, v := range patch {
 		over, isObject := v.(map[string]any)
-		under, wasObject := d[name].(map[string]any)
+		under, _ := d[name].(map[string]any)
 		switch {
 		case v == nil:
 			delete(result, name)
-		case name == "probe" && isObject && wasObject:
+		case isObject && slices.Contains(inner, name):
 			result[name] = map[string]any(document(under).patched(over))
 		default:
 			result[name] = v

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"market/internal/call"
+	"market/internal/capacity"
 	"market/internal/refusal"
 )
 
@@ -41,6 +42,7 @@ type Draft struct {
 	Tags        []string
 	BaseURL     string
 	Probe       Probe
+	Capacity    capacity.Limit
 	Endpoints   []EndpointDraft
 	By          Author // who lists it
 }
@@ -74,8 +76,8 @@ func (f *form) service(d *Draft, rules Rules) {
 	d.Tags = f.tags("tags")
 	d.BaseURL = f.baseURL("base_url", rules)
 	d.Probe = f.probe("probe")
+	d.Capacity = f.capacity("capacity")
 	f.later("headers")
-	f.later("capacity")
 }
 
 // ParseEndpointDraft reads the body of a request that adds an endpoint to a service.

@@ -31,6 +31,7 @@ type Edited struct {
 const updateServiceSQL = `
 UPDATE services
    SET name = $2, description = $3, tags = $4, base_url = $5, probe_method = $6, probe_path = $7, probe_statuses = $8,
+       capacity_tenths_per_second = NULLIF($9, 0), capacity_concurrency = NULLIF($10, 0),
        base_url_since = CASE WHEN base_url = $5 THEN base_url_since ELSE market_now() END
  WHERE id = $1`
 
@@ -46,12 +47,13 @@ func (st Store) EditService(ctx context.Context, tx pgx.Tx, slug string, edit Ed
 	if err != nil {
 		return Edited{}, err
 	}
-	s.Name, s.Description, s.Tags, s.BaseURL, s.Probe = d.Name, d.Description, d.Tags, d.BaseURL, d.Probe
+	s.Name, s.Description, s.Tags, s.BaseURL, s.Probe, s.Capacity = d.Name, d.Description, d.Tags, d.BaseURL, d.Probe, d.Capacity
 	after := s.document()
 	if sameValue(map[string]any(before), map[string]any(after)) {
 		return Edited{Service: s}, nil
 	}
-	_, err = tx.Exec(ctx, updateServiceSQL, s.ID, s.Name, s.Description, s.Tags, s.BaseURL, s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String())
+	_, err = tx.Exec(ctx, updateServiceSQL, s.ID, s.Name, s.Description, s.Tags, s.BaseURL, s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String(),
+		int(s.Capacity.Rate), s.Capacity.Places)
 	if err != nil {
 		return Edited{}, fmt.Errorf("edit service %s: %w", slug, err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"market/internal/capacity"
 )
 
 // A Service is one provider's offer: a base URL, how to see that it lives, and its endpoints. Values in a Snapshot are shared and must
@@ -19,6 +21,7 @@ type Service struct {
 	Tags        []string
 	BaseURL     string // scheme, host and path prefix; no trailing slash
 	Probe       Probe
+	Capacity    capacity.Limit // what the provider says it can take
 	State       State
 	StateCause  Cause
 	StateBy     Author

@@ -15,6 +15,7 @@ import (
 // service or its price. Nulls in lists, which only a bad row has, are left out: they would keep every other service from being read.
 const columnsSQL = `
 SELECT s.id, s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_url, s.probe_method, s.probe_path, s.probe_statuses,
+       coalesce(s.capacity_tenths_per_second, 0), coalesce(s.capacity_concurrency, 0),
        s.state, s.state_cause, s.state_actor, s.state_by, s.state_reason, s.state_since, s.created_at, s.revision, s.base_url_since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
        array_remove(e.served_statuses, NULL), e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.retired_at IS NOT NULL,
@@ -53,6 +54,7 @@ func scanRow(rows pgx.Rows) (row, error) {
 	var r row
 	s, e := &r.service, &r.endpoint
 	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses,
+		&s.Capacity.Rate, &s.Capacity.Places,
 		&s.State, &s.StateCause, &s.StateBy.Actor, &s.StateBy.Name, &s.StateReason, &s.StateSince, &s.CreatedAt, &s.Revision, &s.BaseURLSince,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),

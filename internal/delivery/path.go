@@ -11,11 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"market/internal/answer"
+	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/cooldown"
 	"market/internal/payment"
 	"market/internal/readiness"
+	"market/internal/replica"
 	"market/internal/siwx"
 	"market/internal/upstream"
 )
@@ -34,6 +36,8 @@ const (
 	readyRetry   = 5 * time.Second
 	// awayRetry is what a caller is told to wait for a service that an admin took off the shelf for now.
 	awayRetry = time.Hour
+	// placeTime is how long a call that is paid waits for a place at its service until its caller is told to come again.
+	placeTime = 5 * time.Second
 )
 
 // A Settler puts a caller's authorization on the chain and says what became of it: a facilitator.
@@ -91,17 +95,25 @@ type Config struct {
 type Path struct {
 	Config
 	owner    uuid.UUID // this process, as owner of the calls it walks
+	gate     *capacity.Gate
 	payments payment.Store
 	quotes   atomic.Pointer[quotes]
 	claiming claiming
 	walking  sync.WaitGroup
 }
 
-// NewPath returns a path that owns the calls it walks under an id of its own.
-func NewPath(c Config) *Path { return &Path{Config: c, owner: uuid.Must(uuid.NewV7())} }
+// NewPath returns a path that owns the calls it walks under an id of its own. Whoever says under that id that the process is alive tells its
+// gate who else is.
+func NewPath(c Config) *Path {
+	owner := uuid.Must(uuid.NewV7())
+	return &Path{Config: c, owner: owner, gate: capacity.NewGate(owner, replica.AliveFor, time.Now)}
+}
 
 // Owner is the id under which this process holds leases.
 func (p *Path) Owner() uuid.UUID { return p.owner }
+
+// Gate lets calls in to services, as far as their providers say that they can take them.
+func (p *Path) Gate() *capacity.Gate { return p.gate }
 
 // Drain waits until no call is being walked, or until ctx ends. The door has stopped taking requests before.
 func (p *Path) Drain(ctx context.Context) error {

@@ -8,12 +8,24 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/payment"
 	"market/internal/postgres/pgtest"
 )
+
+func retireEndpoint(t *testing.T, s shelf) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), s.db, func(tx pgx.Tx) error {
+		_, err := catalog.Store{}.RetireEndpoint(t.Context(), tx, &s.service, s.endpoint.ID, catalog.AdminToken)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestSettled_TheServiceIsAskedWhereItIsListedAndDoesNotRest(t *testing.T) {
 	t.Parallel()
@@ -28,6 +40,7 @@ func TestSettled_TheServiceIsAskedWhereItIsListedAndDoesNotRest(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, standing{}, call.Settled},
+		"its endpoint is retired": {retireEndpoint, standing{}, call.Settled},
 		"just before the end of its rest": {func(t *testing.T, s shelf) {
 			s.fail(t)
 			pgtest.Shift(t, s.db, rest-time.Microsecond)
@@ -105,6 +118,39 @@ func TestSettled_AServiceIsAskedInTheStatesThatSell(t *testing.T) {
 				t.Errorf("%s: the call is %s", state, got)
 			}
 		}
+	}
+}
+
+func TestResume_ASettledCallIsAskedWhereItsServiceAndItsEndpointAreOnTheShelf(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		prepare func(t *testing.T, s shelf)
+		listed  bool
+		state   call.State
+	}{
+		"on the shelf":            {func(*testing.T, shelf) {}, true, call.Asked},
+		"its endpoint is retired": {retireEndpoint, false, call.Settled},
+		"delisted": {func(t *testing.T, s shelf) {
+			if err := s.delist(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, false, call.Settled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t)
+			s.fail(t) // so that the payment is settled, and the service not asked
+			d, _ := s.paid(t)
+			pgtest.Shift(t, s.db, rest)
+			tt.prepare(t, s)
+			got, err := resume(t.Context(), s.db, d.Call, s.owner, s.service.ID, time.Minute)
+			if err != nil || got.listed != tt.listed || got.cooling {
+				t.Errorf("standing = %+v, %v; want listed = %v", got, err, tt.listed)
+			}
+			if state := s.state(t, d.Call); state != tt.state {
+				t.Errorf("the call is %s, want %s", state, tt.state)
+			}
+		})
 	}
 }
 
@@ -227,6 +273,7 @@ func TestTakeTrial_NoneIsTakenWhereTheServiceIsNotAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, standing{}},
+		"its endpoint is retired": {retireEndpoint, standing{}},
 		"retired": {func(t *testing.T, s shelf) {
 			if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, "withdrawn"); err != nil {
 				t.Fatal(err)

@@ -28,8 +28,15 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 		no = p.probe(ctx, r)
 	}
 
+	// capacity: has the service room for one more call? The place is taken right before the claim, and held until the walk ends.
+	place := p.place(r)
+	defer place.Leave()
+	if no == nil {
+		no = p.full(r)
+	}
+
 	// Whatever speaks against the request, a payment that is known already is answered as such, or its call is gone on with.
-	held, answer := p.hold(ctx, id, r, paid, no)
+	held, answer := p.hold(ctx, id, r, paid, place, no)
 	if answer != nil {
 		return *answer
 	}
@@ -57,6 +64,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 
 	// ask: call the upstream.
 	d.AskedAt = settlement.askedAt
+	place.Spend()
 	result := p.ask(ctx, held.id, r)
 	d = d.answered(result, r)
 	if d.Outcome != call.Served {
@@ -84,6 +92,12 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
+	place := p.place(r)
+	defer place.Leave()
+	if no := p.enter(r, place); no != nil {
+		return *p.turnDown(ctx, id, r, nil, no)
+	}
+
 	standing, no := p.takeTrial(ctx, r)
 	if no != nil {
 		return refused(no, p.Now())
@@ -97,6 +111,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 
 	d := newDelivery(id, r)
 	d.AskedAt = standing.askedAt
+	place.Spend()
 	result := p.ask(ctx, id, r)
 	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
 }

@@ -177,7 +177,8 @@ func TestOpenAPI_EveryBodyHasAnExampleThatFits(t *testing.T) {
 // views are the structs that the server encodes, by the schema that describes them.
 var views = map[string]reflect.Type{
 	"Service": reflect.TypeFor[serviceView](), "Probe": reflect.TypeFor[probeView](), "Endpoint": reflect.TypeFor[endpointView](),
-	"Call": reflect.TypeFor[callView](), "Problem": reflect.TypeFor[problem](), "CallLink": reflect.TypeFor[callLink](),
+	"Capacity": reflect.TypeFor[capacityView](),
+	"Call":     reflect.TypeFor[callView](), "Problem": reflect.TypeFor[problem](), "CallLink": reflect.TypeFor[callLink](),
 	"Money": reflect.TypeFor[money.Money](), "Payment": reflect.TypeFor[paidJSON](), "Refund": reflect.TypeFor[refundJSON](),
 	"Field": reflect.TypeFor[refusal.Field](), "Challenge": reflect.TypeFor[challengeBody](), "Strike": reflect.TypeFor[strikeView](),
 	"TermsV1": reflect.TypeFor[payment.V1Requirements](), "Resource": reflect.TypeFor[payment.Resource](),

@@ -41,6 +41,7 @@ type Config struct {
 	PublicURL  string         // without a trailing slash
 	Log        zerolog.Logger
 	Now        func() time.Time
+	Stopping   func() bool // the process takes no new calls
 }
 
 // Server is the public door and the operations door.
@@ -58,6 +59,7 @@ type Server struct {
 	publicURL  string
 	log        zerolog.Logger
 	now        func() time.Time
+	stopping   func() bool
 }
 
 // New returns a server.
@@ -65,6 +67,7 @@ func New(c Config) *Server {
 	return &Server{
 		path: c.Path, db: c.DB, catalog: c.Catalog, rules: c.Rules, ready: c.Ready, networks: c.Networks, proxies: c.Proxies, own: c.Own,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, log: c.Log, now: c.Now,
+		stopping: c.Stopping,
 	}
 }
 
@@ -154,7 +157,8 @@ func (s *Server) index(c echo.Context) error {
 	})
 }
 
-// readyz says whether paid work can be done now, network by network.
+// readyz says whether paid work can be done now, network by network. A process that stops is not ready, however well it could settle: nobody is to
+// send it callers any more.
 func (s *Server) readyz(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), headerTime)
 	defer cancel()
@@ -167,5 +171,10 @@ func (s *Server) readyz(c echo.Context) error {
 		}
 		status = http.StatusOK
 	}
-	return s.writeJSON(c, status, typeJSON, map[string]any{"ready": status == http.StatusOK, "networks": networks})
+	body := map[string]any{"networks": networks}
+	if s.stopping() {
+		status, body["why"] = http.StatusServiceUnavailable, "the process is stopping"
+	}
+	body["ready"] = status == http.StatusOK
+	return s.writeJSON(c, status, typeJSON, body)
 }

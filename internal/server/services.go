@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"market/internal/call"
+	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/refusal"
 )
@@ -166,6 +167,7 @@ type serviceView struct {
 	Tags        []string      `json:"tags"`
 	BaseURL     string        `json:"base_url"`
 	Probe       probeView     `json:"probe"`
+	Capacity    *capacityView `json:"capacity,omitempty"` // nil: none is declared
 	State       catalog.State `json:"state"`
 	StateCause  catalog.Cause `json:"state_cause"`
 	StateReason string        `json:"state_reason"`
@@ -187,6 +189,23 @@ type probeView struct {
 	Method   string   `json:"method"`
 	Path     string   `json:"path"`
 	Statuses []string `json:"statuses"`
+}
+
+// A capacityView has the members of the draft, those that are declared.
+type capacityView struct {
+	RequestsPerSecond json.Number `json:"requests_per_second,omitempty"`
+	Concurrency       int         `json:"concurrency,omitempty"`
+}
+
+func capacityOf(l capacity.Limit) *capacityView {
+	if l == (capacity.Limit{}) {
+		return nil
+	}
+	view := &capacityView{Concurrency: l.Places}
+	if l.Rate > 0 {
+		view.RequestsPerSecond = json.Number(l.Rate.String())
+	}
+	return view
 }
 
 type endpointView struct {
@@ -217,7 +236,7 @@ func (s *Server) serviceView(v *catalog.Service) serviceView {
 		Slug: v.Slug, Name: v.Name, Description: v.Description, Tags: append([]string{}, v.Tags...), BaseURL: v.BaseURL,
 		Probe: probeView{Method: v.Probe.Method, Path: v.Probe.Path, Statuses: []string{v.Probe.Statuses.String()}},
 		State: v.State, StateCause: v.StateCause, StateReason: v.PublicReason(), StateSince: timeJSON(v.StateSince), CreatedAt: timeJSON(v.CreatedAt),
-		BaseURLSince: timeJSON(v.BaseURLSince), Revision: v.Revision, Broken: v.Broken, Endpoints: []endpointView{},
+		Capacity: capacityOf(v.Capacity), BaseURLSince: timeJSON(v.BaseURLSince), Revision: v.Revision, Broken: v.Broken, Endpoints: []endpointView{},
 	}
 	for _, e := range v.Endpoints {
 		view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))

@@ -1,0 +1,85 @@
+package catalog_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"market/internal/capacity"
+	"market/internal/catalog"
+	"market/internal/postgres/pgtest"
+)
+
+func TestParseDraft_ReadsACapacityOfWhichEachPartMayBeLeftOut(t *testing.T) {
+	t.Parallel()
+	for member, want := range map[string]capacity.Limit{
+		``:               {},
+		`"capacity":{},`: {},
+		`"capacity":{"requests_per_second":50,"concurrency":20},`:       {Rate: 500, Places: 20},
+		`"capacity":{"requests_per_second":0.1},`:                       {Rate: 1},
+		`"capacity":{"concurrency":1},`:                                 {Places: 1},
+		`"capacity":{"requests_per_second":10000,"concurrency":10000},`: {Rate: capacity.RateMax, Places: capacity.PlacesMax},
+	} {
+		d, err := catalog.ParseDraft([]byte(`{"slug":"a","name":"A","base_url":"https://a.example","probe":{"path":"/","statuses":["200"]},`+member+
+			`"endpoints":[{"method":"GET","path":"/","price_usd":"1"}]}`), catalog.Rules{})
+		if err != nil || d.Capacity != want {
+			t.Errorf("%s: %+v, %v, want %+v", member, d.Capacity, err, want)
+		}
+	}
+}
+
+func TestStore_KeepsTheCapacityAndEveryReadingHasIt(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	listings := catalog.New(time.Now, 0)
+	with, without := draft(t, "with", "/a"), draft(t, "without", "/a")
+	with.Capacity = capacity.Limit{Rate: 25, Places: 3}
+	made, other := create(t, db, with), create(t, db, without)
+	check := func(what string, of catalog.Service, want capacity.Limit) {
+		t.Helper()
+		found, err := store.Find(t.Context(), db, of.Slug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := listings.Load(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		loaded, _ := listings.Current().Service(of.ID)
+		if found.Capacity != want || loaded.Capacity != want {
+			t.Errorf("%s: found %+v, loaded %+v, want %+v", what, found.Capacity, loaded.Capacity, want)
+		}
+	}
+	if made.Capacity != with.Capacity {
+		t.Errorf("made with %+v", made.Capacity)
+	}
+	check("as declared", made, with.Capacity)
+	check("nothing declared", other, capacity.Limit{})
+	for _, step := range []struct {
+		patch string
+		want  capacity.Limit
+	}{
+		{`{"capacity":{"requests_per_second":10000}}`, capacity.Limit{Rate: capacity.RateMax, Places: 3}}, // the other member stays
+		{`{"capacity":{"requests_per_second":null}}`, capacity.Limit{Places: 3}},
+		{`{"capacity":{"concurrency":10000}}`, capacity.Limit{Places: capacity.PlacesMax}},
+		{`{"name":"Another"}`, capacity.Limit{Places: capacity.PlacesMax}},
+		{`{"capacity":null}`, capacity.Limit{}},
+		{`{"capacity":{"concurrency":null,"requests_per_second":0.1}}`, capacity.Limit{Rate: capacity.RateMin}},
+		{`{"capacity":{"requests_per_second":null}}`, capacity.Limit{}},
+	} {
+		if out, err := editService(t, db, "with", patch(step.patch)); err != nil || !out.Changed || out.Service.Capacity != step.want {
+			t.Errorf("%s: %+v, %v", step.patch, out.Service.Capacity, err)
+		}
+		check(step.patch, made, step.want)
+		check("the other, which was not changed", other, capacity.Limit{})
+	}
+	if _, err := editService(t, db, "with", patch(`{"capacity":{"concurrency":0,"burst":1,"requests_per_second":0.05}}`)); !slices.Equal(fieldsOf(err),
+		[]string{"/capacity/burst", "/capacity/concurrency", "/capacity/requests_per_second"}) {
+		t.Errorf("what is no capacity: %v", err)
+	}
+	const setSQL = `UPDATE services SET capacity_tenths_per_second = $1, capacity_concurrency = $2 WHERE slug = 'with'`
+	for _, l := range []capacity.Limit{{Rate: capacity.RateMax + 1}, {Rate: -1}, {Places: capacity.PlacesMax + 1}, {Places: -1}} {
+		if _, err := db.Exec(t.Context(), setSQL, int(l.Rate), l.Places); err == nil {
+			t.Errorf("the database keeps %+v", l)
+		}
+	}
+}
