@@ -80,7 +80,9 @@ func TestCapacity_EveryEndOfACallGivesItsPlaceBack(t *testing.T) {
 		"we panic while it settles": {limit: both, work: apptest.Works, call: pay, code: "internal",
 			during: func() { panic("a panic of the tests") }},
 		"its service leaves the shelf while it settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
-			during: func() { exec(`UPDATE services SET state = 'suspended', state_cause = 'suspension', state_actor = 'admin'`) }},
+			during: func() {
+				exec(`UPDATE services SET state = 'suspended', state_cause = 'suspension', state_actor = 'admin'`)
+			}},
 		"its endpoint leaves the shelf while it settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
 			during: func() { exec(`UPDATE endpoints SET retired_at = market_now()`) }},
 		"its service cools down": {limit: both, work: apptest.Fails, call: pay, code: "in_cooldown", before: func(s *apptest.Service) { pay(s) }},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"market/internal/capacity"
 )
@@ -20,8 +21,19 @@ func (s *Service) document() document {
 	if limit := capacityDocument(s.Capacity); len(limit) > 0 {
 		d["capacity"] = limit
 	}
+	// Of headers it holds the names and when each was set, which is all that is ever shown.
+	set := map[string]any{}
+	for _, h := range s.Headers {
+		set[h.Name] = h.SetAt.UTC().Format(time.RFC3339Nano)
+	}
+	if len(set) > 0 {
+		d[headersMember] = set
+	}
 	return d
 }
+
+// headersMember is the one member that is only written: nothing is known of what stands there but that it does.
+const headersMember = "headers"
 
 func capacityDocument(l capacity.Limit) map[string]any {
 	d := map[string]any{}

@@ -43,6 +43,7 @@ type Draft struct {
 	BaseURL     string
 	Probe       Probe
 	Capacity    capacity.Limit
+	Headers     HeaderChange // for Secrets.SetHeaders
 	Endpoints   []EndpointDraft
 	By          Author // who lists it
 }
@@ -56,7 +57,7 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 		return Draft{}, err
 	}
 	d := Draft{Slug: f.slug("slug")}
-	f.service(&d, rules)
+	f.service(&d, rules, false)
 	for i, v := range f.list("endpoints", 1, endpointsMax) {
 		if g, ok := newForm(f.pointer("endpoints")+"/"+strconv.Itoa(i), v, &problems); ok {
 			d.Endpoints = append(d.Endpoints, g.endpoint(rules))
@@ -69,15 +70,15 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 	return d, refused(problems)
 }
 
-// service reads what a service says of itself and may change later.
-func (f *form) service(d *Draft, rules Rules) {
+// service reads what a service says of itself and may change later; merge says that its headers are a change of those that there are.
+func (f *form) service(d *Draft, rules Rules, merge bool) {
 	d.Name = f.text("name", 1, nameLenMax)
 	d.Description = f.text("description", 0, descriptionMax)
 	d.Tags = f.tags("tags")
 	d.BaseURL = f.baseURL("base_url", rules)
 	d.Probe = f.probe("probe")
 	d.Capacity = f.capacity("capacity")
-	f.later("headers")
+	d.Headers = f.headersMember("headers", merge)
 }
 
 // ParseEndpointDraft reads the body of a request that adds an endpoint to a service.

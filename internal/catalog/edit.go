@@ -19,6 +19,7 @@ type Edit struct {
 	By    Author
 	// Revisions are those of the service on which the change may rest; nil: on whichever stands.
 	Revisions []int64
+	Secrets   Secrets // to seal headers with
 }
 
 // Edited is what came of an edit.
@@ -42,25 +43,47 @@ func (st Store) EditService(ctx context.Context, tx pgx.Tx, slug string, edit Ed
 	if err != nil {
 		return Edited{}, err
 	}
-	before := s.document()
 	d, err := s.ParsePatch(edit.Patch, rules)
 	if err != nil {
 		return Edited{}, err
 	}
-	s.Name, s.Description, s.Tags, s.BaseURL, s.Probe, s.Capacity = d.Name, d.Description, d.Tags, d.BaseURL, d.Probe, d.Capacity
-	after := s.document()
+	then := s
+	then.Name, then.Description, then.Tags, then.BaseURL, then.Probe, then.Capacity = d.Name, d.Description, d.Tags, d.BaseURL, d.Probe, d.Capacity
+	if !sameValue(map[string]any(s.document()), map[string]any(then.document())) {
+		_, err = tx.Exec(ctx, updateServiceSQL, s.ID, then.Name, then.Description, then.Tags, then.BaseURL, then.Probe.Method, then.Probe.Path,
+			then.Probe.Statuses.String(), int(then.Capacity.Rate), then.Capacity.Places)
+		if err != nil {
+			return Edited{}, fmt.Errorf("edit service %s: %w", slug, err)
+		}
+	}
+	return st.editHeaders(ctx, tx, &s, d.Headers, edit)
+}
+
+// EditHeaders changes the headers of a service and nothing else.
+func (st Store) EditHeaders(ctx context.Context, tx pgx.Tx, slug string, change HeaderChange, edit Edit) (Edited, error) {
+	s, err := st.open(ctx, tx, slug, edit)
+	if err != nil {
+		return Edited{}, err
+	}
+	return st.editHeaders(ctx, tx, &s, change, edit)
+}
+
+// editHeaders ends an edit of a service that stood as was: it changes the headers, and keeps what is different now.
+func (st Store) editHeaders(ctx context.Context, tx pgx.Tx, was *Service, change HeaderChange, edit Edit) (Edited, error) {
+	if !change.empty() {
+		if _, err := edit.Secrets.SetHeaders(ctx, tx, was.ID, change); err != nil {
+			return Edited{}, err
+		}
+	}
+	s, err := st.Find(ctx, tx, was.Slug)
+	if err != nil {
+		return Edited{}, err
+	}
+	before, after := was.document(), s.document()
 	if sameValue(map[string]any(before), map[string]any(after)) {
 		return Edited{Service: s}, nil
 	}
-	_, err = tx.Exec(ctx, updateServiceSQL, s.ID, s.Name, s.Description, s.Tags, s.BaseURL, s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String(),
-		int(s.Capacity.Rate), s.Capacity.Places)
-	if err != nil {
-		return Edited{}, fmt.Errorf("edit service %s: %w", slug, err)
-	}
-	if _, err = revise(ctx, tx, s.ID, revised{by: edit.By, before: before.without(after), after: after.without(before)}); err != nil {
-		return Edited{}, err
-	}
-	s, err = st.Find(ctx, tx, slug)
+	s.Revision, err = revise(ctx, tx, s.ID, revised{by: edit.By, before: before.without(after), after: after.without(before)})
 	return Edited{Service: s, Changed: true}, err
 }
 
@@ -71,7 +94,11 @@ func (s *Service) ParsePatch(body []byte, rules Rules) (Draft, error) {
 		return Draft{}, err
 	}
 	var d Draft
-	f.service(&d, rules)
+	f.service(&d, rules, true)
+	if f.cleared[headersMember] {
+		d.Headers = HeaderChange{Replace: true}
+	}
+	s.reportLeftHeaders(f, d)
 	f.fixed("slug", s.Slug, "cannot be changed: links and payments name it")
 	if f.given("endpoints") {
 		f.read["endpoints"] = true
@@ -202,8 +229,26 @@ func openPatch(before document, body []byte) (*form, *[]refusal.Field, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	f.cleared = map[string]bool{}
+	for name, v := range f.members {
+		f.cleared[name] = v == nil
+	}
+	delete(before, headersMember) // nothing is laid over a header but another one
 	f.members = before.patched(f.members)
 	return f, problems, nil
+}
+
+// reportLeftHeaders refuses to leave headers behind that were set for another host: they are never sent anywhere else, and a service without them
+// would refuse our requests.
+func (s *Service) reportLeftHeaders(f *form, d Draft) {
+	if origin(d.BaseURL) == origin(s.BaseURL) || d.BaseURL == "" || d.Headers.Replace {
+		return
+	}
+	for _, h := range s.Headers {
+		if _, set := d.Headers.Set[h.Name]; !set && !slices.Contains(d.Headers.Remove, h.Name) {
+			f.wrong(headersMember, "must set %s again, or remove it with null: it is for the host of the base URL alone", h.Name)
+		}
+	}
 }
 
 // fixed reads a member that may be repeated and not changed.

@@ -22,6 +22,7 @@ type form struct {
 	at       string // JSON pointer of the object
 	members  map[string]any
 	read     map[string]bool
+	cleared  map[string]bool // of a patch: members that were null in it
 	problems *[]refusal.Field
 }
 

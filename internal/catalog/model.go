@@ -32,6 +32,8 @@ type Service struct {
 	Revision int64
 	// BaseURLSince is when its requests began to go where they go now.
 	BaseURLSince time.Time
+	Headers      []ServiceHeader
+	Secret       ServiceSecret
 	Endpoints    []*Endpoint
 
 	// Broken says what is wrong with the stored row; empty for a good one. A broken service is shown and can't be called.

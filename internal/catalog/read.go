@@ -42,7 +42,7 @@ func (Store) Find(ctx context.Context, db postgres.DB, slug string) (Service, er
 	if err != nil {
 		return Service{}, fmt.Errorf("find service %q: %w", slug, err)
 	}
-	services, err := gather(rows, nil)
+	services, err := gather(rows, nil, nil)
 	if err != nil {
 		return Service{}, fmt.Errorf("find service %q: %w", slug, err)
 	}
@@ -84,7 +84,7 @@ func listed(ctx context.Context, db postgres.DB, sql string, limit int, cursor s
 	if err != nil {
 		return nil, "", fmt.Errorf("list services: %w", err)
 	}
-	services, err := gather(rows, nil)
+	services, err := gather(rows, nil, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("list services: %w", err)
 	}

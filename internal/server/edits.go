@@ -36,7 +36,7 @@ func (s *Server) edit(c echo.Context, change func(pgx.Tx, catalog.Edit) (catalog
 	if err != nil {
 		return err
 	}
-	edit := catalog.Edit{Patch: body, By: catalog.AdminToken, Revisions: revisionsOf(c.Request().Header)}
+	edit := s.editOf(c, body)
 	var edited catalog.Edited
 	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
 		edited, err = change(tx, edit)
@@ -53,6 +53,11 @@ func (s *Server) edit(c echo.Context, change func(pgx.Tx, catalog.Edit) (catalog
 		return s.writeChanged(c, http.StatusOK, &edited.Service, edited.Endpoint)
 	}
 	return s.writeOwners(c, http.StatusOK, &edited.Service)
+}
+
+// editOf is a change as it came: by whom, and on which revisions it may rest.
+func (s *Server) editOf(c echo.Context, body []byte) catalog.Edit {
+	return catalog.Edit{Patch: body, By: catalog.AdminToken, Revisions: revisionsOf(c.Request().Header), Secrets: s.secrets}
 }
 
 // setRevision names the revision that an answer shows, in the form that If-Match takes.

@@ -83,7 +83,12 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 		"no probe":                    {func(s, _, _ map[string]any) { delete(s, "probe") }, false},
 		"no endpoint":                 {set("endpoints", []any{}), false},
 		"an unknown member":           {set("colour", "red"), false},
-		"a member of later":           {set("headers", map[string]any{"X-Api-Key": "k"}), false},
+		"no header":                   {set("headers", map[string]any{}), true},
+		"headers without a name":      {set("headers", map[string]any{"": "k"}), false},
+		"a header that is no token":   {set("headers", map[string]any{"X Key": "k"}), false},
+		"a header without a value":    {set("headers", map[string]any{"X-Api-Key": ""}), false},
+		"a header of two lines":       {set("headers", map[string]any{"X-Api-Key": "a\nb"}), false},
+		"a header that is a number":   {set("headers", map[string]any{"X-Api-Key": 1}), false},
 		"a slug in capitals":          {set("slug", "Weather"), false},
 		"a reserved slug":             {set("slug", "admin"), false},
 		"an empty name":               {set("name", ""), false},
@@ -137,7 +142,7 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 
 // least takes everything away that need not be there.
 func least(service, probe, endpoint map[string]any) {
-	for _, name := range []string{"description", "tags"} {
+	for _, name := range []string{"description", "tags", "headers"} {
 		delete(service, name)
 	}
 	delete(probe, "method")
@@ -161,6 +166,25 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 	if _, err := catalog.ParseEndpointDraft(encode("/paths/~1api~1v1~1services~1{slug}~1endpoints/post"), draftRules); err != nil {
 		t.Error(err)
 	}
+	if _, err := catalog.ParseHeaders(encode("/paths/~1api~1v1~1services~1{slug}~1headers/put"), false); err != nil {
+		t.Error(err)
+	}
+	if _, err := catalog.ParseHeaders(encode("/paths/~1api~1v1~1services~1{slug}~1headers/patch"), true); err != nil {
+		t.Error(err)
+	}
+	for body, taken := range map[string]bool{
+		`{"after_seconds":0}`: true, `{"after_seconds":604800}`: true, `{}`: true, `{"after_seconds":604801}`: false, `{"after_seconds":-1}`: false,
+		`{"after_seconds":"1"}`: false, `{"after_seconds":1.5}`: false, `{"after":1}`: false, `[]`: false,
+	} {
+		decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fits := d.check("/components/schemas/SecretChange", decoded) == nil
+		if _, err := catalog.ParseSecretChange([]byte(body)); fits != taken || (err == nil) != taken {
+			t.Errorf("%s: the schema takes it: %v, the server: %v, want %v", body, fits, err == nil, taken)
+		}
+	}
 	service := catalog.Service{Slug: "weather", Name: "Weather", BaseURL: "https://api.weather.example", Probe: catalog.Probe{Method: "GET", Path: "/", Statuses: parsed(t, "200")}}
 	endpoint := catalog.Endpoint{Method: "GET", Path: "/v1", MIMEType: "application/json", Timeout: time.Second, MaxResponseBytes: 1,
 		Prices: []catalog.Price{{USD: decimal.NewFromInt(1)}}}
@@ -174,7 +198,8 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 		bodies := map[string]bool{string(encode(operation)): true, `{"surprise":1}`: false}
 		for body, taken := range map[string]map[string]bool{
 			"ServicePatch": {`{}`: true, `{"description":null,"tags":null,"probe":{"method":null}}`: true, `{"slug":"weather","name":"x"}`: true, `{"name":null}`: false,
-				`{"base_url":""}`: false, `{"probe":null}`: false, `{"probe":{"statuses":[]}}`: false, `{"tags":["A"]}`: false, `{"headers":{}}`: false},
+				`{"base_url":""}`: false, `{"probe":null}`: false, `{"probe":{"statuses":[]}}`: false, `{"tags":["A"]}`: false, `{"headers":{}}`: true, `{"headers":{"X-Api-Key":null}}`: true,
+				`{"headers":null}`: true, `{"headers":{"X Y":"k"}}`: false, `{"capacity":{"concurrency":null}}`: true, `{"capacity":5}`: false},
 			"EndpointPatch": {`{}`: true, `{"price_usd":"0.003","stream":false}`: true, `{"price_usd":3}`: false, `{"price_usd":null}`: false,
 				`{"input_schema":null,"timeout_ms":null,"served_statuses":null}`: true, `{"input_schema":true}`: false, `{"timeout_ms":99}`: false, `{"stream":true}`: false},
 			"Why": {`{"reason":"x"}`: true, `{}`: false, `{"reason":""}`: false, `{"reason":null}`: false, `{"reason":"x","silent":true}`: false},

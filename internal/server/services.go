@@ -10,6 +10,7 @@ import (
 	"market/internal/call"
 	"market/internal/capacity"
 	"market/internal/catalog"
+	"market/internal/config"
 	"market/internal/refusal"
 )
 
@@ -25,8 +26,16 @@ func (s *Server) createService(c echo.Context) error {
 	}
 	draft.By = catalog.AdminToken
 	var made catalog.Service
-	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
-		made, err = s.store.Create(c.Request().Context(), tx, draft)
+	var secret config.Secret
+	ctx := c.Request().Context()
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if made, err = s.store.Create(ctx, tx, draft); err != nil {
+			return err
+		}
+		if made.Headers, err = s.secrets.SetHeaders(ctx, tx, made.ID, draft.Headers); err != nil {
+			return err
+		}
+		secret, made.Secret.Since, err = s.secrets.NewSecret(ctx, tx, made.ID, 0)
 		return err
 	})
 	if err != nil {
@@ -35,10 +44,15 @@ func (s *Server) createService(c echo.Context) error {
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
 	setRevision(c, &made)
-	for _, e := range made.Endpoints {
-		s.logWarnings(made.Slug, s.ownersEndpoint(&made, e))
+	view, err := s.ownersView(c, &made)
+	if err != nil {
+		return err
 	}
-	return s.writeOwners(c, http.StatusCreated, &made)
+	view.Secret.Value = secret.Reveal()
+	for _, e := range view.Endpoints {
+		s.logWarnings(made.Slug, e)
+	}
+	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
 }
 
 // listServices serves GET /api/v1/services.
@@ -179,6 +193,9 @@ type serviceView struct {
 	Revision     int64          `json:"revision"`
 	Broken       string         `json:"broken,omitempty"` // what is wrong with what is stored; it cannot be called
 	Endpoints    []endpointView `json:"endpoints"`
+	// Headers and Secret are for the owner of the listing alone.
+	Headers []headerView `json:"headers,omitempty"`
+	Secret  *secretView  `json:"secret,omitempty"`
 	// Events are the last changes of the state. They stand where one service is shown, not in lists.
 	Events []eventView `json:"events,omitempty"`
 	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.

@@ -7,21 +7,32 @@ import (
 	"market/internal/catalog"
 )
 
-// writeOwners answers with a listing as its owner sees it: with what may surprise about each endpoint, whole reasons, and the last probe.
+// writeOwners answers with a listing as its owner sees it.
 func (s *Server) writeOwners(c echo.Context, status int, v *catalog.Service) error {
+	view, err := s.ownersView(c, v)
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(c, status, typeJSON, view)
+}
+
+// ownersView is a listing as its owner sees it: with what may surprise about each endpoint, what is known of its secrets, whole reasons, and the
+// last probe.
+func (s *Server) ownersView(c echo.Context, v *catalog.Service) (serviceView, error) {
 	view := s.serviceView(v)
 	view.StateReason, view.StateBy = v.StateReason, v.StateBy.Name
+	view.Headers, view.Secret = headerViews(v.Headers), &secretView{Since: timeJSON(v.Secret.Since), Next: timeJSON(v.Secret.Next)}
 	for i, e := range v.Endpoints {
 		view.Endpoints[i] = s.ownersEndpoint(v, e)
 	}
 	var err error
 	if view.Events, err = s.eventViews(c, v, true); err != nil {
-		return err
+		return serviceView{}, err
 	}
 	if seen, ok := s.path.Prober.Seen(v); ok {
 		view.Checked = &checkedView{Live: seen.Live, At: timeJSON(seen.At), Reason: seen.Reason, Why: seen.Why}
 	}
-	return s.writeJSON(c, status, typeJSON, view)
+	return view, nil
 }
 
 // A checkedView is what a liveness probe found.

@@ -23,7 +23,7 @@ func (c *Client) look(ctx context.Context, s *catalog.Service) cause {
 	if err != nil {
 		return cause{call.LocalError, "the probe could not be built"}
 	}
-	request.Header.Set("User-Agent", userAgent)
+	dress(request.Header, s)
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
 		return classify(err, &p, false)
