@@ -1,8 +1,11 @@
 package app_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"market/internal/app/apptest"
+	"market/web"
 )
 
 // events returns "from>to cause: reason by" of each change of a service's state, as somebody with these headers sees it.
@@ -231,4 +235,76 @@ func TestEdits_OfTwoEditorsTheSecondIsToldByTheETag(t *testing.T) {
 		t.Errorf("a price that stock clients refuse: %s", warned.Body)
 	}
 	expect(t, "an endpoint that is no id", edit(at+"/endpoints/x", `{}`, ""), http.StatusNotFound, "not_found")
+}
+
+// An edit changes what it names and nothing else, of everything that a listing may have: the example of the document shows each member.
+func TestEdits_LeaveEverythingElseOfAListingAsItIs(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	var document struct {
+		Paths map[string]struct {
+			Post struct {
+				RequestBody struct {
+					Content map[string]struct{ Example map[string]any }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(web.OpenAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	example := document.Paths["/api/v1/services"].Post.RequestBody.Content["application/json"].Example
+	if status, answer := w.Admin(t, http.MethodPost, "/api/v1/services", example); status != http.StatusCreated {
+		t.Fatalf("list the example: %d %v", status, answer)
+	}
+	slug, _ := example["slug"].(string)
+	read := func() (map[string]any, map[string]any) {
+		_, service := w.Admin(t, http.MethodGet, "/api/v1/services/"+slug, nil)
+		for _, name := range []string{"revision", "checked", "name", "events"} {
+			delete(service, name)
+		}
+		endpoint := first(service["endpoints"])
+		delete(endpoint, "description")
+		return service, endpoint
+	}
+	before, endpoint := read()
+	id, _ := endpoint["id"].(string)
+	for path, patch := range map[string]any{"": map[string]any{"name": "Another"}, "/endpoints/" + id: map[string]any{"description": "Another"}} {
+		if status, answer := w.Admin(t, http.MethodPatch, "/api/v1/services/"+slug+path, patch); status != http.StatusOK {
+			t.Fatalf("edit %s: %d %v", path, status, answer)
+		}
+	}
+	if after, _ := read(); !reflect.DeepEqual(before, after) {
+		t.Errorf("before the edits\n%v\nand after\n%v", before, after)
+	}
+	_, list := w.Admin(t, http.MethodGet, "/api/v1/services/"+slug+"/revisions", nil)
+	for _, item := range list["items"].([]any) { //nolint:forcetypeassert // of our own API
+		revision, _ := item.(map[string]any)
+		if changed, _ := revision["after"].(map[string]any); len(changed) != 1 {
+			t.Errorf("the revision says that it changed %v", changed)
+		}
+	}
+}
+
+// A header that is set by an edit is sent with the next request, and shown by nothing.
+func TestEdits_AHeaderIsSentAndNotShown(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	var got atomic.Value
+	s := w.List(t, "keyed", func(rw http.ResponseWriter, r *http.Request) {
+		got.Store(r.Header.Get("X-Api-Key"))
+		apptest.Works(rw, r)
+	}, nil)
+	payer, terms := w.Payer(t, apptest.PriceUnits), w.Challenge(t, apptest.Ask(s.URL))
+	status, view := w.Admin(t, http.MethodPatch, "/api/v1/services/keyed", map[string]any{"headers": map[string]any{"x-api-key": "hunter2"}, "description": "Keyed"})
+	if text := fmt.Sprint(view); status != http.StatusOK || strings.Contains(text, "hunter2") || !strings.Contains(text, "X-Api-Key") {
+		t.Errorf("edit: %d %v", status, view)
+	}
+	expect(t, "a call", w.Pay(t, payer, terms, apptest.Ask(s.URL)), http.StatusOK, "")
+	if got.Load() != "hunter2" {
+		t.Errorf("the service got %v", got.Load())
+	}
+	if status, list := w.Admin(t, http.MethodGet, "/api/v1/services/keyed/revisions", nil); status != http.StatusOK || strings.Contains(fmt.Sprint(list), "hunter2") {
+		t.Errorf("the history is %d %v", status, list)
+	}
 }
