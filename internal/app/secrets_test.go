@@ -65,6 +65,9 @@ func (k *keeper) list(t *testing.T, w *apptest.World, slug string, headers map[s
 	if status != http.StatusCreated {
 		t.Fatalf("list %s: %d %v", slug, status, made)
 	}
+	if checked := k.shown("/healthz", "Market-Secret"); checked == "" {
+		t.Error("the probe that the owner sees the result of came without what every other probe has")
+	}
 	member, _ := made["secret"].(map[string]any)
 	secret, _ = member["value"].(string)
 	return w.URL + "/s/" + slug + "/work", secret

@@ -3,6 +3,8 @@ package catalog
 import (
 	"net/netip"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestPublicAddress_RefusesEveryFormOfAnInnerAddress(t *testing.T) {
@@ -57,4 +59,62 @@ func TestPublicAddress_RefusesEveryFormOfAnInnerAddress(t *testing.T) {
 	if PublicAddress(netip.Addr{}) {
 		t.Error("the zero address is public")
 	}
+}
+
+// B111: an IPv4 address inside an IPv6 one opens nothing, whichever it is. Mapped, it is what it maps to.
+func TestPublicAddress_NoFormOfIPv6HidesAnIPv4Address(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inner := [4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "IPv4 address"))
+		plain := PublicAddress(netip.AddrFrom4(inner))
+		for name, form := range map[string]struct {
+			prefix string
+			at     int // where the IPv4 address stands
+			want   bool
+		}{
+			"mapped":          {"::ffff:0:0", 12, plain},
+			"IPv4-compatible": {"::", 12, false},
+			"translated":      {"::ffff:0:0:0", 12, false},
+			"NAT64":           {"64:ff9b::", 12, false},
+			"local NAT64":     {"64:ff9b:1::", 12, false},
+			"6to4":            {"2002::", 2, false},
+			"Teredo":          {"2001::", 4, false},
+		} {
+			bytes := netip.MustParseAddr(form.prefix).As16()
+			copy(bytes[form.at:], inner[:])
+			if a := netip.AddrFrom16(bytes); PublicAddress(a) != form.want {
+				t.Errorf("%s: PublicAddress(%s) = %v, want %v", name, a, !form.want, form.want)
+			}
+		}
+	})
+}
+
+// Two lists are asked and each refusal counts, so neither may hide that the other has lost a range: what ours names, the library refuses by
+// itself, from the first address to the last.
+func TestPublicAddress_TheLibraryKnowsEveryRangeOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, p := range notPublic {
+		first := p.Masked().Addr()
+		for name, a := range map[string]netip.Addr{"first": first, "last": lastOf(p)} {
+			if special.SafeAddr(a) == nil {
+				t.Errorf("%s: the library lets the %s address %s pass", p, name, a)
+			}
+			if ordinary(a) {
+				t.Errorf("%s: our list lets the %s address %s pass", p, name, a)
+			}
+		}
+	}
+	if special.SafeAddr(netip.Addr{}) != nil {
+		t.Error("the library refuses the zero address now: the comment on it is out of date")
+	}
+}
+
+// lastOf returns the last address of a range.
+func lastOf(p netip.Prefix) netip.Addr {
+	bytes := p.Masked().Addr().AsSlice()
+	for i := p.Bits(); i < 8*len(bytes); i++ {
+		bytes[i/8] |= 0x80 >> (i % 8)
+	}
+	a, _ := netip.AddrFromSlice(bytes)
+	return a
 }

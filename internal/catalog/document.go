@@ -16,7 +16,7 @@ type document map[string]any
 func (s *Service) document() document {
 	d := document{
 		"name": s.Name, "description": s.Description, "tags": listOf(s.Tags), "base_url": s.BaseURL,
-		"probe": map[string]any{"method": s.Probe.Method, "path": s.Probe.Path, "statuses": []any{s.Probe.Statuses.String()}},
+		"probe": probeDocument(s.Probe),
 	}
 	if limit := capacityDocument(s.Capacity); len(limit) > 0 {
 		d["capacity"] = limit
@@ -34,6 +34,14 @@ func (s *Service) document() document {
 
 // headersMember is the one member that is only written: nothing is known of what stands there but that it does.
 const headersMember = "headers"
+
+func probeDocument(p Probe) map[string]any {
+	d := map[string]any{"method": p.Method, "path": p.Path, "statuses": []any{p.Statuses.String()}}
+	if len(p.Body) > 0 {
+		d["body"], _ = decodeValue(p.Body) // as in Endpoint.document
+	}
+	return d
+}
 
 func capacityDocument(l capacity.Limit) map[string]any {
 	d := map[string]any{}

@@ -14,7 +14,7 @@ import (
 // stays acceptable after it was followed by another. Everything is read by one statement, so no endpoint is ever seen without its
 // service or its price. Nulls in lists, which only a bad row has, are left out: they would keep every other service from being read.
 const columnsSQL = `
-SELECT s.id, s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_url, s.probe_method, s.probe_path, s.probe_statuses,
+SELECT s.id, s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
        coalesce(s.capacity_tenths_per_second, 0), coalesce(s.capacity_concurrency, 0),
        s.state, s.state_cause, s.state_actor, s.state_by, s.state_reason, s.state_since, s.created_at, s.revision, s.base_url_since,
        h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
@@ -80,6 +80,7 @@ func scanRow(rows pgx.Rows) (row, error) {
 	var r row
 	s, e, h := &r.service, &r.endpoint, &r.headers
 	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses,
+		(*[]byte)(&s.Probe.Body),
 		&s.Capacity.Rate, &s.Capacity.Places,
 		&s.State, &s.StateCause, &s.StateBy.Actor, &s.StateBy.Name, &s.StateReason, &s.StateSince, &s.CreatedAt, &s.Revision, &s.BaseURLSince,
 		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.next,

@@ -12,47 +12,77 @@ import (
 	"market/internal/catalog"
 )
 
-// editService serves PATCH /api/v1/services/{slug}.
+// editService serves PATCH /api/v1/services/{slug}. Where its requests would go elsewhere, the host is looked up first, and the answer says how the
+// probe went at once, as for a new listing.
 func (s *Server) editService(c echo.Context) error {
-	return s.edit(c, func(tx pgx.Tx, edit catalog.Edit) (catalog.Edited, error) {
-		return s.store.EditService(c.Request().Context(), tx, c.Param("slug"), edit, s.rules)
-	})
-}
-
-// editEndpoint serves PATCH /api/v1/services/{slug}/endpoints/{id}. The price before stays acceptable for the quote validity.
-func (s *Server) editEndpoint(c echo.Context) error {
-	return s.edit(c, func(tx pgx.Tx, edit catalog.Edit) (catalog.Edited, error) {
-		id, err := idParam(c)
-		if err != nil {
-			return catalog.Edited{}, err
-		}
-		return s.store.EditEndpoint(c.Request().Context(), tx, c.Param("slug"), id, edit, s.rules)
-	})
-}
-
-// edit makes one change of a listing in one transaction, and answers with what it became.
-func (s *Server) edit(c echo.Context, change func(pgx.Tx, catalog.Edit) (catalog.Edited, error)) error {
 	body, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	edit := s.editOf(c, body)
-	var edited catalog.Edited
-	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
-		edited, err = change(tx, edit)
+	before, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
+	if err != nil {
 		return err
+	}
+	draft, err := before.ParsePatch(body, s.rules)
+	if err != nil {
+		return err
+	}
+	if draft.BaseURL != before.BaseURL {
+		if err := s.vetHost(c, draft.BaseURL); err != nil {
+			return err
+		}
+	}
+	edited, err := s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
+		return s.store.EditService(c.Request().Context(), tx, c.Param("slug"), s.editOf(c, body), s.rules)
 	})
 	if err != nil {
 		return err
+	}
+	view, err := s.ownersView(c, &edited.Service)
+	if err != nil {
+		return err
+	}
+	if edited.Service.ProbeID() != before.ProbeID() {
+		view.Checks = []checkView{s.checkProbe(c, s.asSold(&edited.Service))}
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, view)
+}
+
+// editEndpoint serves PATCH /api/v1/services/{slug}/endpoints/{id}. The price before stays acceptable for the quote validity.
+func (s *Server) editEndpoint(c echo.Context) error {
+	body, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	edited, err := s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
+		return s.store.EditEndpoint(c.Request().Context(), tx, c.Param("slug"), id, s.editOf(c, body), s.rules)
+	})
+	if err != nil {
+		return err
+	}
+	return s.writeChanged(c, http.StatusOK, &edited.Service, edited.Endpoint)
+}
+
+// edit makes one change of a listing in one transaction, and lets everybody see it.
+func (s *Server) edit(c echo.Context, change func(pgx.Tx) (catalog.Edited, error)) (catalog.Edited, error) {
+	var edited catalog.Edited
+	err := pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
+		var err error
+		edited, err = change(tx)
+		return err
+	})
+	if err != nil {
+		return catalog.Edited{}, err
 	}
 	if edited.Changed {
 		s.reload(c)
 	}
 	setRevision(c, &edited.Service)
-	if edited.Endpoint != nil {
-		return s.writeChanged(c, http.StatusOK, &edited.Service, edited.Endpoint)
-	}
-	return s.writeOwners(c, http.StatusOK, &edited.Service)
+	return edited, nil
 }
 
 // editOf is a change as it came: by whom, and on which revisions it may rest.

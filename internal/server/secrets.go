@@ -47,16 +47,12 @@ func (s *Server) setHeaders(c echo.Context, merge bool) error {
 	if err != nil {
 		return err
 	}
-	var edited catalog.Edited
-	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
-		edited, err = s.store.EditHeaders(c.Request().Context(), tx, c.Param("slug"), change, s.editOf(c, body))
-		return err
+	edited, err := s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
+		return s.store.EditHeaders(c.Request().Context(), tx, c.Param("slug"), change, s.editOf(c, body))
 	})
 	if err != nil {
 		return err
 	}
-	s.reload(c)
-	setRevision(c, &edited.Service)
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"headers": headerViews(edited.Service.Headers)})
 }
 

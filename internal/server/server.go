@@ -34,6 +34,7 @@ type Config struct {
 	Catalog    *catalog.Catalog
 	Secrets    catalog.Secrets
 	Rules      catalog.Rules // of what may be listed
+	Upstream   Upstream
 	Ready      *readiness.Checker
 	Networks   []chain.Network
 	Proxies    []netip.Prefix // whose forwarded headers count
@@ -52,6 +53,7 @@ type Server struct {
 	catalog    *catalog.Catalog
 	secrets    catalog.Secrets
 	rules      catalog.Rules
+	upstream   Upstream
 	store      catalog.Store
 	ready      *readiness.Checker
 	networks   []chain.Network
@@ -67,7 +69,8 @@ type Server struct {
 // New returns a server.
 func New(c Config) *Server {
 	return &Server{
-		path: c.Path, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, ready: c.Ready, networks: c.Networks, proxies: c.Proxies, own: c.Own,
+		path: c.Path, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
+		proxies: c.Proxies, own: c.Own,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, log: c.Log, now: c.Now,
 		stopping: c.Stopping,
 	}

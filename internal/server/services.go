@@ -24,6 +24,9 @@ func (s *Server) createService(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.vetHost(c, draft.BaseURL); err != nil {
+		return err
+	}
 	draft.By = catalog.AdminToken
 	var made catalog.Service
 	var secret config.Secret
@@ -49,10 +52,20 @@ func (s *Server) createService(c echo.Context) error {
 		return err
 	}
 	view.Secret.Value = secret.Reveal()
+	view.Checks = []checkView{s.checkProbe(c, s.asSold(&made))}
 	for _, e := range view.Endpoints {
 		s.logWarnings(made.Slug, e)
 	}
 	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
+}
+
+// asSold is a service with the secrets that its requests carry, which only the catalog has. Where the catalog could not be read, it is the service
+// without them.
+func (s *Server) asSold(v *catalog.Service) *catalog.Service {
+	if sold, ok := s.catalog.Current().Service(v.ID); ok {
+		return sold
+	}
+	return v
 }
 
 // listServices serves GET /api/v1/services.
@@ -200,12 +213,16 @@ type serviceView struct {
 	Events []eventView `json:"events,omitempty"`
 	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.
 	Checked *checkedView `json:"checked,omitempty"`
+	// Checks are for whoever has just made the listing.
+	Checks []checkView `json:"checks,omitempty"`
 }
 
 type probeView struct {
 	Method   string   `json:"method"`
 	Path     string   `json:"path"`
 	Statuses []string `json:"statuses"`
+	// Body is for the owner of the listing alone.
+	Body json.RawMessage `json:"body,omitempty"`
 }
 
 // A capacityView has the members of the draft, those that are declared.

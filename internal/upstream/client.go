@@ -1,14 +1,13 @@
 package upstream
 
 import (
-	"net"
+	"crypto/tls"
 	"net/http"
 	"runtime"
 	"time"
 )
 
 const (
-	dialTimeout         = 10 * time.Second // the endpoint's own timeout ends a dial earlier
 	tlsTimeout          = 10 * time.Second
 	headerBytesMax      = 64 << 10
 	idleConnsPerService = 256
@@ -21,6 +20,8 @@ const (
 // Options configure a Client.
 type Options struct {
 	AllowPrivate bool             // development: services may be on private addresses
+	Canaries     *Canaries        // nil: nobody to ask whether a connection that times out is our trouble
+	Resolver     Resolver         // nil: that of the machine
 	Now          func() time.Time // for dates in Retry-After; nil is time.Now
 }
 
@@ -31,6 +32,8 @@ type Options struct {
 // unpacked. What its values take, at worst fifty times its bytes, is held by as many requests at once as there are processors.
 type Client struct {
 	now       func() time.Time
+	dialer    *dialer
+	canaries  *Canaries
 	transport *http.Transport
 	checks    chan struct{} // a place for each check of an answer's form that may run
 }
@@ -40,13 +43,12 @@ func New(o Options) *Client {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	if !o.AllowPrivate {
-		dialer.ControlContext = guard
-	}
-	return &Client{now: o.Now, checks: make(chan struct{}, runtime.GOMAXPROCS(0)), transport: &http.Transport{
+	dialer := newDialer(o.Resolver, o.AllowPrivate)
+	checks := make(chan struct{}, runtime.GOMAXPROCS(0))
+	return &Client{now: o.Now, dialer: dialer, canaries: o.Canaries, checks: checks, transport: &http.Transport{
 		// No Proxy: one of the environment would see every request and make the address check meaningless.
 		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12}, // and nothing that loosens what is verified
 		TLSHandshakeTimeout:    tlsTimeout,
 		MaxIdleConnsPerHost:    idleConnsPerService,
 		IdleConnTimeout:        idleTimeout,

@@ -104,6 +104,22 @@ func TestClient_Ask_HidesWhatItSentInWhatTheServiceSays(t *testing.T) {
 	}
 }
 
+func TestClient_Check_HidesWhatItSentInWhatItShows(t *testing.T) {
+	t.Parallel()
+	const key = "sk_live_0123456789"
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "https://elsewhere.example/?key="+r.Header.Get("X-Api-Key"))
+		w.Header().Set("Content-Type", "text/"+r.Header.Get("Market-Secret"))
+		w.WriteHeader(http.StatusFound)
+		_, _ = w.Write([]byte(r.Header.Get("X-Api-Key") + strings.Repeat(".", 150) + r.Header.Get("X-Api-Key") + "..." + r.Header.Get("X-Api-Key")))
+	})
+	found := development().Check(t.Context(), keyed(serviceAt(t, server.URL, nil), "X-Api-Key", key))
+	if shown := found.Received + found.Request + found.Expected; strings.Contains(shown, "sk_live") || strings.Contains(shown, "of-this-service") ||
+		strings.Count(shown, "[hidden]") != 4 {
+		t.Errorf("shown: %s", shown)
+	}
+}
+
 // A served body is the service's own, bit for bit: what it gives away is its business.
 func TestClient_Ask_LeavesAServedBodyAlone(t *testing.T) {
 	t.Parallel()
