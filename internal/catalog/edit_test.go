@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -412,19 +413,22 @@ func TestStore_ABrokenRowIsShownCountedAndCanBePutRight(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, list := range map[string]func() ([]*catalog.Service, string, error){
-		"for everybody": func() ([]*catalog.Service, string, error) { return store.List(t.Context(), db, 100, "") },
-		"for admins": func() ([]*catalog.Service, string, error) {
-			return store.ListAll(t.Context(), db, catalog.Listed, 100, "")
-		},
-	} {
-		services, _, err := list()
+	listings := catalog.New(time.Now, 0)
+	if err := listings.Load(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	everybody := listings.Current().Search(catalog.DefaultQuery(), func(uuid.UUID) int { return 0 })
+	admins, _, err := store.ListAll(t.Context(), db, catalog.Listed, 100, "")
+	if err != nil || everybody.Total != 4 {
+		t.Errorf("%v; %d services are counted, want all four rows", err, everybody.Total)
+	}
+	for name, services := range map[string][]*catalog.Service{"everybody": everybody.Services, "admins": admins} {
 		broken := ""
 		for _, s := range services {
 			broken += map[bool]string{true: s.Slug, false: "."}[len(s.Problems()) > 0]
 		}
-		if err != nil || broken != "abc." {
-			t.Errorf("%s: %q, %v; want four rows, the first three broken", name, broken, err)
+		if broken != "abc." {
+			t.Errorf("%s see %q, want four rows, the first three broken", name, broken)
 		}
 	}
 	fixes := map[string]string{"a": `{"input_schema":null}`, "c": `{"output_schema":{"type":"object"}}`}

@@ -3,83 +3,103 @@ package server
 import (
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
+	"strings"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/delivery"
 	"market/internal/refusal"
 )
 
-// A page is what was asked of a list.
-type page struct {
-	limit  int
-	cursor string
-	more   url.Values // what else the list takes
+// listServices serves GET /api/v1/services.
+func (s *Server) listServices(c echo.Context) error {
+	values, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return refusal.New(call.InvalidParameter, "the query is malformed")
+	}
+	query, err := catalog.ParseQuery(values)
+	if err != nil {
+		return err
+	}
+	page, tallies := s.search(c, query)
+	views := make([]serviceView, 0, len(page.Services))
+	for _, service := range page.Services {
+		view := s.serviceView(service)
+		view.Record = recordViewOf(tallies[service.ID])
+		views = append(views, view)
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": page.Next, "total": page.Total})
 }
 
-// readPage reads the parameters of a list: limit, cursor, and those named, each at most once. Any other is refused and not guessed at.
-func readPage(c echo.Context, more ...string) (page, error) {
-	query, err := url.ParseQuery(c.Request().URL.RawQuery)
-	if err != nil {
-		return page{}, refusal.New(call.InvalidParameter, "the query is malformed")
+// search returns a page of services, and the tally of every one that was called lately. It asks the database nothing but, now and then, for
+// the tallies of all.
+func (s *Server) search(c echo.Context, q catalog.Query) (catalog.Page, map[uuid.UUID]delivery.Tally) {
+	tallies := s.scores.Tallies(c.Request().Context())
+	if q.Network != "" && !s.sellsOn(q.Network) {
+		return catalog.Page{}, tallies // every endpoint is for sale on every network of ours, and on no other
 	}
-	p := page{limit: catalog.ListLimitDefault, cursor: query.Get("cursor"), more: query}
-	for name, values := range query {
-		switch {
-		case name != "limit" && name != "cursor" && !slices.Contains(more, name):
-			return page{}, badParameter(name, "is no parameter of this list")
-		case len(values) > 1:
-			return page{}, badParameter(name, "must not be given twice")
-		case name == "limit":
-			if p.limit, err = strconv.Atoi(values[0]); err != nil {
-				p.limit = 0 // the list says what a limit is
-			}
+	return s.catalog.Current().Search(q, func(service uuid.UUID) int { return tallies[service].Score() }), tallies
+}
+
+func (s *Server) sellsOn(network string) bool {
+	for _, n := range s.networks {
+		if n.ID == network || (n.V1Name != "" && strings.EqualFold(n.V1Name, network)) {
+			return true
 		}
 	}
-	return p, nil
+	return false
 }
 
-func badParameter(name, message string) error {
-	no := refusal.New(call.InvalidParameter, "%q %s", name, message)
-	no.Fields = []refusal.Field{{Name: name, Message: message}}
-	return no
+// A recordView is what a service did with the calls from outside that reached it.
+type recordView struct {
+	Day   *tallyView `json:"24h,omitempty"`
+	Week  *tallyView `json:"7d,omitempty"`
+	Month *tallyView `json:"30d,omitempty"`
 }
 
-// A standingView is a service as the list of all of them shows it to an admin.
-type standingView struct {
-	Slug        string        `json:"slug"`
-	Name        string        `json:"name"`
-	State       catalog.State `json:"state"`
-	StateCause  catalog.Cause `json:"state_cause"`
-	StateReason string        `json:"state_reason"`
-	StateBy     string        `json:"state_by"`
-	StateSince  string        `json:"state_since"`
-	Endpoints   int           `json:"endpoints"` // on the shelf
-	Revision    int64         `json:"revision"`
-	Broken      []string      `json:"broken,omitempty"`
+type tallyView struct {
+	N          int      `json:"n"`
+	Delivered  *float64 `json:"delivered"` // of n, from 0 to 1; null where n is 0
+	Served     int      `json:"served"`
+	Failed     int      `json:"failed"`
+	Refused    int      `json:"refused"`
+	Resting    int      `json:"in_cooldown"`
+	Elsewhere  int      `json:"failed_elsewhere"`
+	P50        *float64 `json:"p50_ms"`
+	P99        *float64 `json:"p99_ms"`
+	LastServed string   `json:"last_served_at,omitempty"`
+	NewestOnly bool     `json:"newest_only"`
 }
 
-// listAllServices serves GET /api/v1/admin/services: every service in whatever state, in the order of creation.
-func (s *Server) listAllServices(c echo.Context) error {
-	page, err := readPage(c, "state")
-	if err != nil {
-		return err
+// recordViewOf shows the tallies that there are. One that was not read, for it has no call in it, is shown as that of the window of all lists.
+func recordViewOf(tallies ...delivery.Tally) *recordView {
+	var view recordView
+	for _, st := range tallies {
+		v := tallyViewOf(st)
+		switch st.Window.Hours() {
+		case 24:
+			view.Day = &v
+		case 30 * 24:
+			view.Month = &v
+		default:
+			view.Week = &v
+		}
 	}
-	state := catalog.State(page.more.Get("state"))
-	if page.more.Has("state") && !slices.Contains(catalog.States(), state) {
-		return badParameter("state", "is no state of a service")
+	return &view
+}
+
+func tallyViewOf(st delivery.Tally) tallyView {
+	v := tallyView{N: st.N(), Served: st.Served, Failed: st.Failed, Refused: st.Refused, Resting: st.Resting, Elsewhere: st.Elsewhere,
+		LastServed: timeJSON(st.LastServed), NewestOnly: st.Newest}
+	if share, known := st.Delivered(); known {
+		v.Delivered = &share
 	}
-	services, next, err := s.store.ListAll(c.Request().Context(), s.db, state, page.limit, page.cursor)
-	if err != nil {
-		return err
+	if st.Served > 0 {
+		p50, p99 := float64(st.P50.Microseconds())/1000, float64(st.P99.Microseconds())/1000
+		v.P50, v.P99 = &p50, &p99
 	}
-	views := make([]standingView, 0, len(services))
-	for _, v := range services {
-		views = append(views, standingView{Slug: v.Slug, Name: v.Name, State: v.State, StateCause: v.StateCause, StateReason: v.StateReason,
-			StateBy: v.StateBy.Name, StateSince: timeJSON(v.StateSince), Endpoints: len(v.Endpoints), Revision: v.Revision, Broken: v.Problems()})
-	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
+	return v
 }

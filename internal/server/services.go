@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
@@ -11,6 +12,7 @@ import (
 	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/config"
+	"market/internal/delivery"
 	"market/internal/refusal"
 )
 
@@ -68,38 +70,31 @@ func (s *Server) asSold(v *catalog.Service) *catalog.Service {
 	return v
 }
 
-// listServices serves GET /api/v1/services.
-func (s *Server) listServices(c echo.Context) error {
-	page, err := readPage(c)
-	if err != nil {
-		return err
-	}
-	services, next, err := s.store.List(c.Request().Context(), s.db, page.limit, page.cursor)
-	if err != nil {
-		return err
-	}
-	views := make([]serviceView, 0, len(services))
-	for _, service := range services {
-		views = append(views, s.serviceView(service))
-	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
-}
-
-// serviceBySlug serves GET /api/v1/services/{slug}.
+// serviceBySlug serves GET /api/v1/services/{slug}, and the same service's page to a browser at /services/{slug}.
 func (s *Server) serviceBySlug(c echo.Context) error {
 	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set("Vary", "Authorization")
+	view := s.serviceView(&service)
+	c.Response().Header().Set("Vary", "Accept, Authorization")
 	setRevision(c, &service)
 	if s.isAdmin(c) {
-		return s.writeOwners(c, http.StatusOK, &service)
+		view, err = s.ownersView(c, &service)
+	} else {
+		view.Events, err = s.eventViews(c, &service, false)
 	}
-	view := s.serviceView(&service)
-	if view.Events, err = s.eventViews(c, &service, false); err != nil {
+	if err != nil {
 		return err
 	}
+	tallies, err := delivery.TalliesOf(c.Request().Context(), s.db, service.ID)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(c.Path(), "/services/") && wantsPage(c.Request()) {
+		return s.writeServicePage(c, &service, tallies)
+	}
+	view.Record = recordViewOf(tallies...)
 	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 
@@ -213,6 +208,8 @@ type serviceView struct {
 	Events []eventView `json:"events,omitempty"`
 	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.
 	Checked *checkedView `json:"checked,omitempty"`
+	// Record is there where a service is read, and not where one is made.
+	Record *recordView `json:"record,omitempty"`
 	// Checks are for whoever has just made the listing.
 	Checks []checkView `json:"checks,omitempty"`
 }
@@ -273,7 +270,9 @@ func (s *Server) serviceView(v *catalog.Service) serviceView {
 		Capacity: capacityOf(v.Capacity), BaseURLSince: timeJSON(v.BaseURLSince), Revision: v.Revision, Broken: v.Broken, Endpoints: []endpointView{},
 	}
 	for _, e := range v.Endpoints {
-		view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))
+		if !e.Retired {
+			view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))
+		}
 	}
 	return view
 }

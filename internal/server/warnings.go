@@ -23,7 +23,7 @@ func (s *Server) ownersView(c echo.Context, v *catalog.Service) (serviceView, er
 	view.StateReason, view.StateBy = v.StateReason, v.StateBy.Name
 	view.Headers, view.Secret = headerViews(v.Headers), &secretView{Since: timeJSON(v.Secret.Since), Next: timeJSON(v.Secret.Next)}
 	view.Probe.Body = v.Probe.Body
-	for i, e := range v.Endpoints {
+	for i, e := range v.Endpoints { // from the database: none of them is retired
 		view.Endpoints[i] = s.ownersEndpoint(v, e)
 	}
 	var err error
