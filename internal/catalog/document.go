@@ -59,6 +59,9 @@ func (e *Endpoint) document() document {
 		"method": e.Method, "path": e.Path, "description": e.Description, "mime_type": e.MIMEType, "served_statuses": numbersOf(e.ServedStatuses),
 		"timeout_ms": number(int(e.Timeout.Milliseconds())), "max_response_bytes": number(e.MaxResponseBytes), "trial_calls_per_day": number(e.TrialCallsPerDay),
 	}
+	if e.Stream {
+		d["stream"], d["idle_timeout_ms"] = true, number(int(e.IdleTimeout.Milliseconds()))
+	}
 	if price, ok := e.Price(); ok {
 		d["price_usd"] = price.USD.String()
 	}

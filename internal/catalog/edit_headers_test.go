@@ -71,3 +71,23 @@ func TestStore_EditService_ChangesHeadersAndKeepsNoSecret(t *testing.T) {
 		t.Errorf("%d revisions, want one an edit that changed something", got)
 	}
 }
+
+func TestStore_EditEndpoint_LeavesAStreamAStreamUntilItIsNone(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	d := draft(t, "feed", "/")
+	streamed, err := catalog.ParseEndpointDraft([]byte(`{"method":"GET","path":"/v1/feed","price_usd":"0.002","stream":true,"timeout_ms":600000,"idle_timeout_ms":5000}`), catalog.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Endpoints = []catalog.EndpointDraft{streamed}
+	before := create(t, db, d).Endpoints[0]
+	out, err := editEndpoint(t, db, "feed", before.ID, patch(`{"description":"Feed"}`), catalog.Rules{})
+	if e := out.Endpoint; err != nil || !e.Stream || e.Timeout != before.Timeout || e.IdleTimeout != before.IdleTimeout || e.MIMEType != before.MIMEType || e.MaxResponseBytes != before.MaxResponseBytes {
+		t.Fatalf("%+v, %v; it was %+v", out.Endpoint, err, before)
+	}
+	out, err = editEndpoint(t, db, "feed", before.ID, patch(`{"stream":null,"idle_timeout_ms":null,"mime_type":null,"timeout_ms":null,"max_response_bytes":null}`), catalog.Rules{})
+	if e := out.Endpoint; err != nil || e.Stream || e.MIMEType != "application/json" || e.Timeout.Seconds() != 10 {
+		t.Errorf("no stream any more: %+v, %v", out.Endpoint, err)
+	}
+}

@@ -253,7 +253,7 @@ func TestStore_EditEndpoint_ChangesEverythingButMethodAndPath(t *testing.T) {
 		`{"method":"GET","path":"/b"}`:                          {"/method", "/path"},
 		`{"price_usd":null}`:                                    {"/price_usd"},
 		`{"input_schema":{"required":["city","hour"]}}`:         {"/input_example"}, // the example that stands does not fit it
-		`{"stream":true,"headers":{},"price_usd":"1000.01"}`:    {"/headers", "/price_usd", "/stream"},
+		`{"stream":1,"headers":{},"price_usd":"1000.01"}`:       {"/headers", "/price_usd", "/stream"},
 		`{"timeout_ms":1,"served_statuses":[500],"input_x":{}}`: {"/input_x", "/served_statuses/0", "/timeout_ms"},
 	} {
 		if _, err := editEndpoint(t, db, "weather", id, patch(text), catalog.Rules{}); !slices.Equal(fieldsOf(err), want) {

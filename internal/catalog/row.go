@@ -19,7 +19,7 @@ SELECT s.id, s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_u
        s.state, s.state_cause, s.state_actor, s.state_by, s.state_reason, s.state_since, s.created_at, s.revision, s.base_url_since,
        h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
-       array_remove(e.served_statuses, NULL), e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.retired_at IS NOT NULL,
+       array_remove(e.served_statuses, NULL), e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
        p.revisions, p.prices, p.untils`
 
 const pricesSQL = `
@@ -60,6 +60,8 @@ type row struct {
 	timeoutMS   *int
 	responseMax *int
 	trialCalls  *int
+	stream      *bool
+	idleMS      *int
 	retired     *bool
 	revisions   []int64
 	prices      []string
@@ -86,7 +88,7 @@ func scanRow(rows pgx.Rows) (row, error) {
 		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.next,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),
-		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.retired,
+		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.stream, &r.idleMS, &r.retired,
 		&r.revisions, &r.prices, &r.untils)
 	if err != nil {
 		return row{}, fmt.Errorf("scan service: %w", err)
@@ -102,7 +104,7 @@ func (r *row) endpointOf() *Endpoint {
 	e := r.endpoint
 	e.ID, e.ServiceID = *r.endpointID, r.service.ID
 	e.Method, e.Path, e.Description, e.MIMEType = *r.method, *r.path, *r.description, *r.mimeType
-	e.Timeout = time.Duration(*r.timeoutMS) * time.Millisecond
+	e.Timeout, e.IdleTimeout, e.Stream = milliseconds(*r.timeoutMS), milliseconds(*r.idleMS), *r.stream
 	e.MaxResponseBytes, e.TrialCallsPerDay, e.Retired = *r.responseMax, *r.trialCalls, *r.retired
 	for i, text := range r.prices {
 		usd, err := decimal.NewFromString(text)

@@ -62,10 +62,10 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 		return p.record(ctx, r, held, d, settlement, nil)
 	}
 
-	// ask: call the upstream.
+	// ask: call the upstream. A stream goes to the caller while it comes, and is not over before it is recorded.
 	d.AskedAt = settlement.askedAt
 	place.Spend()
-	result := p.ask(ctx, held.id, r)
+	result := p.ask(ctx, held.id, r, paidHead(held, settlement))
 	d = d.answered(result, r)
 	if d.Outcome != call.Served {
 		d.Refund = &back
@@ -112,6 +112,6 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 	d := newDelivery(id, r)
 	d.AskedAt = standing.askedAt
 	place.Spend()
-	result := p.ask(ctx, id, r)
+	result := p.ask(ctx, id, r, Answer{Call: id})
 	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
 }

@@ -254,6 +254,7 @@ type endpointView struct {
 	OutputExample    json.RawMessage `json:"output_example,omitempty"`
 	ServedStatuses   []int           `json:"served_statuses"`
 	TimeoutMS        int64           `json:"timeout_ms"`
+	IdleTimeoutMS    int64           `json:"idle_timeout_ms,omitempty"` // of a stream
 	MaxResponseBytes int             `json:"max_response_bytes"`
 	TrialCallsPerDay int             `json:"trial_calls_per_day"`
 	Stream           bool            `json:"stream"`
@@ -282,7 +283,10 @@ func (s *Server) endpointView(slug string, e *catalog.Endpoint) endpointView {
 		ID: e.ID.String(), URL: s.publicURL + "/s/" + slug + e.Path, Method: e.Method, Path: e.Path, Description: e.Description,
 		MIMEType: e.MIMEType, InputSchema: e.InputSchema, InputExample: e.InputExample, OutputSchema: e.OutputSchema,
 		OutputExample: e.OutputExample, ServedStatuses: append([]int{}, e.ServedStatuses...), TimeoutMS: e.Timeout.Milliseconds(),
-		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay, Broken: e.Broken,
+		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay, Stream: e.Stream, Broken: e.Broken,
+	}
+	if e.Stream {
+		view.IdleTimeoutMS = e.IdleTimeout.Milliseconds()
 	}
 	if price, ok := e.Price(); ok {
 		view.PriceUSD, view.PriceRevision = price.USD.String(), price.Revision
