@@ -70,7 +70,8 @@ func TestAdmin_ChangesNeedTheToken(t *testing.T) {
 		for _, route := range []string{
 			"POST /api/v1/services", "DELETE /api/v1/services/guarded", "POST /api/v1/services/guarded/endpoints",
 			"PATCH /api/v1/services/guarded/endpoints/" + endpoint, "DELETE /api/v1/services/guarded/endpoints/" + endpoint,
-			"GET /api/v1/admin/strikes", "DELETE /api/v1/services/no-such-service",
+			"GET /api/v1/admin/strikes", "GET /api/v1/admin/services", "POST /api/v1/admin/services/guarded/suspend",
+			"POST /api/v1/admin/services/guarded/relist", "PATCH /api/v1/services/guarded", "GET /api/v1/services/guarded/revisions", "DELETE /api/v1/services/no-such-service",
 		} {
 			method, path, _ := strings.Cut(route, " ")
 			// B152: who somebody is said to be by a header is not who it is.

@@ -7,6 +7,8 @@ import (
 	"market/internal/app/apptest"
 )
 
+// B126: what its owner withdraws has left the shelf, and the list, with the next request.
+//
 // A client signs again on every 402, so what is not for sale is never offered: not even to a payment that is wrong.
 func TestGone_NoTermsAreOfferedForWhatIsNotForSale(t *testing.T) {
 	t.Parallel()
@@ -39,4 +41,8 @@ func TestGone_NoTermsAreOfferedForWhatIsNotForSale(t *testing.T) {
 		}
 	}
 	untouched(t, w, s)
+	list := w.Send(t, apptest.Asking{Method: http.MethodGet, URL: w.URL + "/api/v1/services"}, "")
+	if items, _ := list.JSON["items"].([]any); len(items) != 1 || first(list.JSON["items"])["slug"] != "there" {
+		t.Errorf("the list is %s", list.Body)
+	}
 }

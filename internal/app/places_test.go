@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,21 +11,22 @@ import (
 	"market/internal/app"
 	"market/internal/app/apptest"
 	"market/internal/capacity"
-	"market/internal/catalog"
 	"market/internal/chain"
 )
 
 // limit declares a capacity of a service that is listed, for this program's next request.
 func limit(t *testing.T, w *apptest.World, slug string, l capacity.Limit) {
 	t.Helper()
-	service, err := catalog.Store{}.Find(t.Context(), w.DB, slug)
-	if err != nil {
-		t.Fatal(err)
+	declared := map[string]any{"requests_per_second": nil, "concurrency": nil}
+	if l.Rate > 0 {
+		declared["requests_per_second"] = json.Number(l.Rate.String())
 	}
-	if err := (catalog.Store{}).SetCapacity(t.Context(), w.DB, service.ID, l); err != nil {
-		t.Fatal(err)
+	if l.Places > 0 {
+		declared["concurrency"] = l.Places
 	}
-	w.List(t, slug+"-after", apptest.Works, nil) // whoever lists something sees the catalog as it is
+	if status, answer := w.Admin(t, http.MethodPatch, "/api/v1/services/"+slug, map[string]any{"capacity": declared}); status != http.StatusOK {
+		t.Fatalf("declare a capacity of %s: %d %v", slug, status, answer)
+	}
 }
 
 // Whatever becomes of a call, its place is free afterwards; and where the service was not asked, the rate has not counted it.
@@ -78,7 +80,9 @@ func TestCapacity_EveryEndOfACallGivesItsPlaceBack(t *testing.T) {
 		"we panic while it settles": {limit: both, work: apptest.Works, call: pay, code: "internal",
 			during: func() { panic("a panic of the tests") }},
 		"its service leaves the shelf while it settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
-			during: func() { exec(`UPDATE services SET state = 'delisted'`) }},
+			during: func() {
+				exec(`UPDATE services SET state = 'suspended', state_cause = 'suspension', state_actor = 'admin'`)
+			}},
 		"its endpoint leaves the shelf while it settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
 			during: func() { exec(`UPDATE endpoints SET retired_at = market_now()`) }},
 		"its service cools down": {limit: both, work: apptest.Fails, call: pay, code: "in_cooldown", before: func(s *apptest.Service) { pay(s) }},
@@ -104,7 +108,7 @@ func TestCapacity_EveryEndOfACallGivesItsPlaceBack(t *testing.T) {
 
 		// Nothing but the place and the rate may stand in the way of the next.
 		exec(`DELETE FROM cooldowns`)
-		exec(`UPDATE services SET state = 'listed' WHERE state = 'delisted'`)
+		exec(`UPDATE services SET state = 'listed', state_cause = 'relisting', state_actor = 'admin' WHERE state = 'suspended'`)
 		exec(`UPDATE endpoints SET retired_at = NULL WHERE retired_at IS NOT NULL`)
 		var next apptest.Answer
 		apptest.Eventually(t, name+": the gate has heard of that", func() bool {

@@ -247,12 +247,12 @@ func checkOf(node *chain.Node, settles func(context.Context) error) readiness.Ch
 	}
 }
 
-// rules returns what a listing has to keep to: a price that every asset can express and that covers every network's floor.
+// rules returns what a listing has to keep to: a price that every asset can express and that reaches the floor of a network.
 func (rs rails) rules(dev bool) catalog.Rules {
 	rules := catalog.Rules{AllowPrivate: dev}
 	for _, r := range rs {
 		for _, asset := range r.network.Assets {
-			rules.Assets = append(rules.Assets, catalog.AssetRule{Decimals: asset.Decimals, FloorUSD: r.network.FloorUSD})
+			rules.Assets = append(rules.Assets, catalog.AssetRule{Network: r.network.ID, Decimals: asset.Decimals, FloorUSD: r.network.FloorUSD})
 		}
 	}
 	return rules

@@ -71,7 +71,9 @@ const (
 	InvalidParameter Reason = "invalid_parameter"
 	Unauthorized     Reason = "unauthorized"
 	Conflict         Reason = "conflict"
-	Internal         Reason = "internal"
+	// RevisionChanged is an edit of a listing that somebody else edited since its editor read it.
+	RevisionChanged Reason = "revision_changed"
+	Internal        Reason = "internal"
 )
 
 // A Row says that a reason can stand in an outcome, and whose doing it is there.
@@ -144,6 +146,7 @@ var answers = []struct {
 	{InvalidParameter, Caller},
 	{Unauthorized, Caller},
 	{Conflict, Caller},
+	{RevisionChanged, Caller},
 	{Internal, Platform},
 }
 

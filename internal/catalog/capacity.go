@@ -1,14 +1,9 @@
 package catalog
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-
-	"github.com/google/uuid"
 
 	"market/internal/capacity"
-	"market/internal/postgres"
 )
 
 // capacity reads what a provider declares that its service can take. An absent member, and an object without members, is no limit.
@@ -38,15 +33,4 @@ func (f *form) rate(name string) capacity.Rate {
 		f.wrong(name, "%s", err)
 	}
 	return r
-}
-
-const setCapacitySQL = `
-UPDATE services SET capacity_tenths_per_second = NULLIF($2, 0), capacity_concurrency = NULLIF($3, 0) WHERE id = $1`
-
-// SetCapacity changes what a service is declared to take. It holds for whoever is let in from then on; calls that are under way end.
-func (Store) SetCapacity(ctx context.Context, db postgres.DB, serviceID uuid.UUID, l capacity.Limit) error {
-	if _, err := db.Exec(ctx, setCapacitySQL, serviceID, int(l.Rate), l.Places); err != nil {
-		return fmt.Errorf("set capacity of service %s: %w", serviceID, err)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,15 +82,31 @@ func TestStore_KeepsTheCapacityAndEveryReadingHasIt(t *testing.T) {
 	}
 	check("as declared", made, with.Capacity)
 	check("nothing declared", other, capacity.Limit{})
-	for _, l := range []capacity.Limit{{Rate: capacity.RateMax}, {Places: capacity.PlacesMax}, {}} {
-		if err := store.SetCapacity(t.Context(), db, made.ID, l); err != nil {
-			t.Fatal(err)
+	for _, step := range []struct {
+		patch string
+		want  capacity.Limit
+	}{
+		{`{"capacity":{"requests_per_second":10000}}`, capacity.Limit{Rate: capacity.RateMax, Places: 3}}, // the other member stays
+		{`{"capacity":{"requests_per_second":null}}`, capacity.Limit{Places: 3}},
+		{`{"capacity":{"concurrency":10000}}`, capacity.Limit{Places: capacity.PlacesMax}},
+		{`{"name":"Another"}`, capacity.Limit{Places: capacity.PlacesMax}},
+		{`{"capacity":null}`, capacity.Limit{}},
+		{`{"capacity":{"concurrency":null,"requests_per_second":0.1}}`, capacity.Limit{Rate: capacity.RateMin}},
+		{`{"capacity":{"requests_per_second":null}}`, capacity.Limit{}},
+	} {
+		if out, err := editService(t, db, "with", patch(step.patch)); err != nil || !out.Changed || out.Service.Capacity != step.want {
+			t.Errorf("%s: %+v, %v", step.patch, out.Service.Capacity, err)
 		}
-		check("changed", made, l)
+		check(step.patch, made, step.want)
 		check("the other, which was not changed", other, capacity.Limit{})
 	}
+	if _, err := editService(t, db, "with", patch(`{"capacity":{"concurrency":0,"burst":1,"requests_per_second":0.05}}`)); !slices.Equal(fieldsOf(err),
+		[]string{"/capacity/burst", "/capacity/concurrency", "/capacity/requests_per_second"}) {
+		t.Errorf("what is no capacity: %v", err)
+	}
+	const setSQL = `UPDATE services SET capacity_tenths_per_second = $1, capacity_concurrency = $2 WHERE slug = 'with'`
 	for _, l := range []capacity.Limit{{Rate: capacity.RateMax + 1}, {Rate: -1}, {Places: capacity.PlacesMax + 1}, {Places: -1}} {
-		if err := store.SetCapacity(t.Context(), db, made.ID, l); err == nil {
+		if _, err := db.Exec(t.Context(), setSQL, int(l.Rate), l.Places); err == nil {
 			t.Errorf("the database keeps %+v", l)
 		}
 	}

@@ -2,6 +2,9 @@
 // shelf. It reads and checks listings (ParseDraft), keeps them (Store), holds all of them in memory for the request path (Catalog,
 // Snapshot), matches a request's path to an endpoint (Snapshot.Route) and checks a caller's input (Endpoint.CheckInput).
 //
+// Whether a service is for sale is its State. Moves has every change that may happen, for which cause and by whom; the database writes an Event for
+// each. Edits (Store.EditService, Store.EditEndpoint) leave a Revision.
+//
 // It asks no service anything, and it does not decide who is delisted: see upstream and strikes.
 //
 // Units:

@@ -49,6 +49,7 @@ type Draft struct {
 	Capacity    capacity.Limit
 	Headers     HeaderChange // for Secrets.SetHeaders
 	Endpoints   []EndpointDraft
+	By          Author // who lists it
 }
 
 // ParseDraft reads the body of a request that creates a service. The error is a *refusal.Error with InvalidRequest and every problem
@@ -59,16 +60,8 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	d := Draft{
-		Slug:        f.slug("slug"),
-		Name:        f.text("name", 1, nameLenMax),
-		Description: f.text("description", 0, descriptionMax),
-		Tags:        f.tags("tags"),
-		BaseURL:     f.baseURL("base_url", rules),
-		Probe:       f.probe("probe"),
-		Capacity:    f.capacity("capacity"),
-		Headers:     f.headersMember("headers", false),
-	}
+	d := Draft{Slug: f.slug("slug")}
+	f.service(&d, rules, false)
 	for i, v := range f.list("endpoints", 1, endpointsMax) {
 		if g, ok := newForm(f.pointer("endpoints")+"/"+strconv.Itoa(i), v, &problems); ok {
 			d.Endpoints = append(d.Endpoints, g.endpoint(rules))
@@ -79,6 +72,17 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 		reportSameRoutes(f, d.Endpoints)
 	}
 	return d, refused(problems)
+}
+
+// service reads what a service says of itself and may change later; merge says that its headers are a change of those that there are.
+func (f *form) service(d *Draft, rules Rules, merge bool) {
+	d.Name = f.text("name", 1, nameLenMax)
+	d.Description = f.text("description", 0, descriptionMax)
+	d.Tags = f.tags("tags")
+	d.BaseURL = f.baseURL("base_url", rules)
+	d.Probe = f.probe("probe")
+	d.Capacity = f.capacity("capacity")
+	d.Headers = f.headersMember("headers", merge)
 }
 
 // ParseEndpointDraft reads the body of a request that adds an endpoint to a service.

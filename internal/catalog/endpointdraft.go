@@ -82,6 +82,9 @@ func (f *form) price(name string, rules Rules) decimal.Decimal {
 	if text == "" {
 		return decimal.Decimal{}
 	}
+	if text == rules.stands {
+		return decimal.RequireFromString(text) // it was written from one
+	}
 	usd, err := ParsePrice(text, rules)
 	if err != nil {
 		f.wrong(name, "%s", err)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"market/internal/refusal"
 )
@@ -22,6 +22,7 @@ type form struct {
 	at       string // JSON pointer of the object
 	members  map[string]any
 	read     map[string]bool
+	cleared  map[string]bool // of a patch: members that were null in it
 	problems *[]refusal.Field
 }
 
@@ -76,7 +77,8 @@ func (f *form) end() {
 	}
 }
 
-// text reads a string of low to high characters; an absent one is only wrong where low is not 0.
+// text reads a string of low to high characters, and returns it in Unicode's composed form, in which texts that look the same are the same; an
+// absent one is only wrong where low is not 0.
 func (f *form) text(name string, low, high int) string {
 	v, ok := f.member(name)
 	if !ok {
@@ -90,29 +92,12 @@ func (f *form) text(name string, low, high int) string {
 		f.wrong(name, "must be a string")
 		return ""
 	}
+	s = norm.NFC.String(s)
 	if problem := textProblem(s, low, high); problem != "" {
 		f.wrong(name, "%s", problem)
 		return ""
 	}
 	return s
-}
-
-// textProblem says what is wrong with a text that people will read; empty for nothing.
-func textProblem(s string, low, high int) string {
-	switch n := utf8.RuneCountInString(s); {
-	case n < low && low == 1:
-		return "must not be empty"
-	case n < low || n > high:
-		return fmt.Sprintf("must have %d to %d characters", low, high)
-	case strings.ContainsFunc(s, misleading):
-		return "must not have control characters or characters that turn the writing direction"
-	}
-	return ""
-}
-
-// misleading finds characters that change how text around them is read or shown.
-func misleading(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 
 // choice reads a string that must be one of a few.

@@ -35,6 +35,8 @@ type HeaderChange struct {
 	Remove  []string                 // canonical names
 }
 
+func (c HeaderChange) empty() bool { return !c.Replace && len(c.Set) == 0 && len(c.Remove) == 0 }
+
 // reservedHeaders are set by us, or belong to one connection, or would turn a good answer into one that we can't deliver. A star ends a prefix.
 var reservedHeaders = []string{
 	"Accept", "Accept-*", "Alt-Used", "Connection", "Content-*", "Date", "Expect", "Forwarded", "Host", "Http2-Settings", "Idempotency-Key",

@@ -11,18 +11,6 @@ import (
 	"market/internal/capacity"
 )
 
-// A State is whether a service is for sale. The empty string is no state.
-type State string
-
-const (
-	Listed   State = "listed"
-	Delisted State = "delisted" // taken off the shelf by strikes; only an admin puts it back
-	Retired  State = "retired"  // withdrawn by its provider, for good
-)
-
-// States returns every state.
-func States() []State { return []State{Listed, Delisted, Retired} }
-
 // A Service is one provider's offer: a base URL, how to see that it lives, and its endpoints. Values in a Snapshot are shared and must
 // not be changed.
 type Service struct {
@@ -35,17 +23,37 @@ type Service struct {
 	Probe       Probe
 	Capacity    capacity.Limit // what the provider says it can take
 	State       State
-	StateReason string
+	StateCause  Cause
+	StateBy     Author
+	StateReason string // for the owner and for admins; see PublicReason
 	StateSince  time.Time
 	CreatedAt   time.Time
-	Headers     []ServiceHeader
-	Secret      ServiceSecret
-	Endpoints   []*Endpoint
+	// Revision counts the edits of the service and its endpoints, from 1.
+	Revision int64
+	// BaseURLSince is when its requests began to go where they go now.
+	BaseURLSince time.Time
+	Headers      []ServiceHeader
+	Secret       ServiceSecret
+	Endpoints    []*Endpoint
 
 	// Broken says what is wrong with the stored row; empty for a good one. A broken service is shown and can't be called.
 	Broken string
 
 	base *url.URL // BaseURL, parsed by prepare
+}
+
+// Problems are everything that is wrong with the stored rows of a service; none for a good one.
+func (s *Service) Problems() []string {
+	var problems []string
+	if s.Broken != "" {
+		problems = append(problems, s.Broken)
+	}
+	for _, e := range s.Endpoints {
+		if e.Broken != "" {
+			problems = append(problems, e.Method+" "+e.Path+": "+e.Broken)
+		}
+	}
+	return problems
 }
 
 // A Probe is how a service shows that it lives: a request without side effects and the statuses that mean yes. It is sent every few seconds

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"market/internal/call"
 	"market/internal/refusal"
@@ -24,8 +25,8 @@ type Target struct {
 // up whatever became of its service.
 func (t Target) Listed() *refusal.Error {
 	switch {
-	case t.Service.State != Listed:
-		return refusal.New(call.NotListed, "this service is %s: %s", t.Service.State, t.Service.StateReason)
+	case !t.Service.State.Sells():
+		return t.Service.notListed()
 	case t.Endpoint.Retired:
 		return refusal.New(call.NotListed, "this endpoint is retired")
 	case t.Service.Broken != "":
@@ -34,6 +35,10 @@ func (t Target) Listed() *refusal.Error {
 		return refusal.New(call.NotListed, "this listing is broken: %s", t.Endpoint.Broken)
 	}
 	return nil
+}
+
+func (s *Service) notListed() *refusal.Error {
+	return refusal.New(call.NotListed, "this service is %s since %s: %s", s.State, s.StateSince.UTC().Format(time.DateOnly), s.PublicReason())
 }
 
 // routes are the endpoints of a service in the order in which they are tried: those on the shelf before retired ones, so that a new

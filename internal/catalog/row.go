@@ -12,13 +12,14 @@ import (
 
 // columnsSQL is a service with one of its endpoints and that endpoint's prices, the current one first. $1 is how long an older price
 // stays acceptable after it was followed by another. Everything is read by one statement, so no endpoint is ever seen without its
-// service or its price.
+// service or its price. Nulls in lists, which only a bad row has, are left out: they would keep every other service from being read.
 const columnsSQL = `
-SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
-       coalesce(s.capacity_tenths_per_second, 0), coalesce(s.capacity_concurrency, 0), s.state, s.state_reason, s.state_since, s.created_at,
+SELECT s.id, s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
+       coalesce(s.capacity_tenths_per_second, 0), coalesce(s.capacity_concurrency, 0),
+       s.state, s.state_cause, s.state_actor, s.state_by, s.state_reason, s.state_since, s.created_at, s.revision, s.base_url_since,
        h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
-       e.served_statuses, e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
+       array_remove(e.served_statuses, NULL), e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
        p.revisions, p.prices, p.untils`
 
 const pricesSQL = `
@@ -80,8 +81,10 @@ type headerColumns struct {
 func scanRow(rows pgx.Rows) (row, error) {
 	var r row
 	s, e, h := &r.service, &r.endpoint, &r.headers
-	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses, (*[]byte)(&s.Probe.Body),
-		&s.Capacity.Rate, &s.Capacity.Places, &s.State, &s.StateReason, &s.StateSince, &s.CreatedAt,
+	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses,
+		(*[]byte)(&s.Probe.Body),
+		&s.Capacity.Rate, &s.Capacity.Places,
+		&s.State, &s.StateCause, &s.StateBy.Actor, &s.StateBy.Name, &s.StateReason, &s.StateSince, &s.CreatedAt, &s.Revision, &s.BaseURLSince,
 		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.next,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),

@@ -179,11 +179,16 @@ func (s Secrets) open(service *Service, headers [][]byte, secret []byte) {
 
 // headerContext binds a value to where it may be sent, so that nobody who can write to the database, or change a listing, has it sent elsewhere.
 func headerContext(serviceID uuid.UUID, name, baseURL string) []byte {
-	origin := baseURL
-	if u, err := url.Parse(baseURL); err == nil {
-		origin = u.Scheme + "://" + u.Host
+	return fmt.Appendf(nil, "service header %s %s %s", serviceID, name, origin(baseURL))
+}
+
+// origin is where a base URL leads, without its path.
+func origin(baseURL string) string {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return baseURL
 	}
-	return fmt.Appendf(nil, "service header %s %s %s", serviceID, name, origin)
+	return u.Scheme + "://" + u.Host
 }
 
 func secretContext(serviceID uuid.UUID) []byte {

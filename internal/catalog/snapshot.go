@@ -113,6 +113,12 @@ func newSnapshot(services []*Service, skew time.Duration) *Snapshot {
 // MarketNow turns this process's time into market time, in which Price.Until is.
 func (s *Snapshot) MarketNow(localNow time.Time) time.Time { return localNow.Add(s.skew) }
 
+// Named returns a service by its slug.
+func (s *Snapshot) Named(slug string) (*Service, bool) {
+	service, ok := s.bySlug[slug]
+	return service, ok
+}
+
 // Service returns a service by its id.
 func (s *Snapshot) Service(id uuid.UUID) (*Service, bool) {
 	service, ok := s.byID[id]

@@ -6,10 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
-
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/postgres"
@@ -115,8 +111,8 @@ func TestCatalog_Load_RetiredIsKnownForAMonth(t *testing.T) {
 	if _, err := store.Retire(t.Context(), db, s.ID, "withdrawn"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.RetireEndpoint(t.Context(), db, other.Endpoints[0].ID); err != nil {
-		t.Fatal(err)
+	if !retireEndpoint(t, db, other, other.Endpoints[0].ID) {
+		t.Fatal("the endpoint was retired before")
 	}
 	for _, slug := range []string{"weather", "maps"} {
 		target, no := load(t, c, db).Route(slug, "POST", "/a")
@@ -176,9 +172,9 @@ func TestCatalog_Load_AnOldPriceIsAcceptedForTheQuoteValidity(t *testing.T) {
 	db := pgtest.New(t)
 	c := catalog.New(time.Now, 10*time.Minute)
 	e := create(t, db, draft(t, "weather", "/a")).Endpoints[0]
-	reprice(t, db, e, "0.003")
+	reprice(t, db, "weather", e, "0.003")
 	pgtest.Shift(t, db, 5*time.Minute)
-	reprice(t, db, e, "0.004")
+	reprice(t, db, "weather", e, "0.004")
 
 	got, _ := load(t, c, db).Endpoint(e.ID)
 	if prices := usd(got.Prices); prices != "0.004 0.003 0.002" {
@@ -205,17 +201,6 @@ func TestCatalog_Load_AnOldPriceIsAcceptedForTheQuoteValidity(t *testing.T) {
 	got, _ = load(t, c, db).Endpoint(e.ID)
 	if prices := usd(got.Prices); prices != "0.004 0.003" {
 		t.Errorf("prices after 11 minutes = %s, want 0.004 0.003", prices)
-	}
-}
-
-func reprice(t *testing.T, db *pgxpool.Pool, e *catalog.Endpoint, usd string) {
-	t.Helper()
-	err := inTx(t, db, func(tx pgx.Tx) error {
-		_, err := store.Reprice(t.Context(), tx, e.ID, decimal.RequireFromString(usd))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

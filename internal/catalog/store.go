@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"github.com/shopspring/decimal"
 
 	"market/internal/call"
-	"market/internal/postgres"
 	"market/internal/refusal"
 )
 
@@ -22,20 +22,21 @@ type Store struct{}
 // A slug is never given out again, so a link to a retired service can't lead to somebody else's.
 const createSQL = `
 INSERT INTO services (id, slug, name, description, tags, base_url, probe_method, probe_path, probe_statuses, probe_body,
-	capacity_tenths_per_second, capacity_concurrency)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULLIF($11, 0), NULLIF($12, 0))
+	capacity_tenths_per_second, capacity_concurrency, state_actor, state_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULLIF($11, 0), NULLIF($12, 0), $13, $14)
 ON CONFLICT (slug) DO NOTHING
-RETURNING state, state_reason, state_since, created_at`
+RETURNING state, state_cause, state_actor, state_by, state_reason, state_since, created_at, revision, base_url_since`
 
-// Create stores a checked draft and lists it. A taken slug is a refusal with Conflict.
+// Create stores a checked draft and lists it. A taken slug is a refusal with Conflict. A draft of nobody is the program's own.
 func (Store) Create(ctx context.Context, tx pgx.Tx, d Draft) (Service, error) {
+	by := cmp.Or(d.By, System)
 	s := Service{
 		ID: call.NewID(), Slug: d.Slug, Name: d.Name, Description: d.Description, Tags: d.Tags, BaseURL: d.BaseURL, Probe: d.Probe,
 		Capacity: d.Capacity,
 	}
 	err := tx.QueryRow(ctx, createSQL, s.ID, s.Slug, s.Name, s.Description, s.Tags, s.BaseURL,
-		s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String(), nullable(s.Probe.Body), int(s.Capacity.Rate), s.Capacity.Places).
-		Scan(&s.State, &s.StateReason, &s.StateSince, &s.CreatedAt)
+		s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String(), nullable(s.Probe.Body), int(s.Capacity.Rate), s.Capacity.Places, by.Actor, by.Name).
+		Scan(&s.State, &s.StateCause, &s.StateBy.Actor, &s.StateBy.Name, &s.StateReason, &s.StateSince, &s.CreatedAt, &s.Revision, &s.BaseURLSince)
 	if errors.Is(err, pgx.ErrNoRows) {
 		no := refusal.New(call.Conflict, "the slug %s is taken", d.Slug)
 		no.Fields = []refusal.Field{{Name: "/slug", Message: "is taken"}}
@@ -62,14 +63,14 @@ SELECT method, path FROM endpoints WHERE service_id = $1 AND retired_at IS NULL 
 
 // AddEndpoint puts one more endpoint on the shelf of a service. One that would answer the same requests as another is a refusal with
 // Conflict.
-func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d EndpointDraft) (*Endpoint, error) {
+func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d EndpointDraft, by Author) (*Endpoint, error) {
 	// Two additions at once must see each other, so they wait here.
 	state, err := st.Lock(ctx, tx, serviceID)
 	if err != nil {
 		return nil, err
 	}
 	if state == Retired {
-		return nil, refusal.New(call.Conflict, "the service is retired")
+		return nil, refusal.New(call.Conflict, "the service is retired, which is for good")
 	}
 	rows, err := tx.Query(ctx, routesSQL, serviceID)
 	if err != nil {
@@ -94,6 +95,9 @@ func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 	if err != nil {
 		return nil, err
 	}
+	if _, err := revise(ctx, tx, serviceID, revised{endpoint: &e.ID, by: by, after: e.document()}); err != nil {
+		return nil, err
+	}
 	return e, e.prepare(nil)
 }
 
@@ -102,13 +106,19 @@ INSERT INTO endpoints (id, service_id, method, path, description, mime_type, inp
 	served_statuses, timeout_ms, max_response_bytes, trial_calls_per_day, stream, idle_timeout_ms)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
-func insertEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d EndpointDraft) (*Endpoint, error) {
-	e := &Endpoint{
-		ID: call.NewID(), ServiceID: serviceID, Method: d.Method, Path: d.Path, Description: d.Description, MIMEType: d.MIMEType,
+// endpoint is what a draft becomes; its id and its price come with its rows.
+func (d EndpointDraft) endpoint(serviceID uuid.UUID) *Endpoint {
+	return &Endpoint{
+		ServiceID: serviceID, Method: d.Method, Path: d.Path, Description: d.Description, MIMEType: d.MIMEType,
 		InputSchema: d.InputSchema, InputExample: d.InputExample, OutputSchema: d.OutputSchema, OutputExample: d.OutputExample,
 		ServedStatuses: d.ServedStatuses, Timeout: d.Timeout, MaxResponseBytes: d.MaxResponseBytes, TrialCallsPerDay: d.TrialCallsPerDay,
 		Stream: d.Stream, IdleTimeout: d.IdleTimeout,
 	}
+}
+
+func insertEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d EndpointDraft) (*Endpoint, error) {
+	e := d.endpoint(serviceID)
+	e.ID = call.NewID()
 	_, err := tx.Exec(ctx, insertEndpointSQL, e.ID, e.ServiceID, e.Method, e.Path, e.Description, e.MIMEType,
 		nullable(e.InputSchema), nullable(e.InputExample), nullable(e.OutputSchema), nullable(e.OutputExample),
 		e.ServedStatuses, e.Timeout.Milliseconds(), e.MaxResponseBytes, e.TrialCallsPerDay, e.Stream, e.IdleTimeout.Milliseconds())
@@ -142,74 +152,24 @@ func insertPrice(ctx context.Context, tx pgx.Tx, endpointID uuid.UUID, usd decim
 	return p, nil
 }
 
-// The lock is a statement of its own: in one with the insert, two changes at once would both compare with the price before either.
-const lockEndpointSQL = `
-SELECT 1 FROM endpoints WHERE id = $1 AND retired_at IS NULL FOR NO KEY UPDATE`
-
-const currentPriceSQL = `
-SELECT revision, price_usd::text FROM endpoint_prices WHERE endpoint_id = $1 ORDER BY revision DESC LIMIT 1`
-
-// Reprice makes a price the current one; the one before stays acceptable for the quote validity. The same price again changes
-// nothing. The caller has checked the price against the rules (ParsePrice).
-func (Store) Reprice(ctx context.Context, tx pgx.Tx, endpointID uuid.UUID, usd decimal.Decimal) (Price, error) {
-	var one int
-	err := tx.QueryRow(ctx, lockEndpointSQL, endpointID).Scan(&one)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Price{}, refusal.New(call.NotFound, "no such endpoint")
-	}
-	if err != nil {
-		return Price{}, fmt.Errorf("lock endpoint %s: %w", endpointID, err)
-	}
-	var current Price
-	var text string
-	err = tx.QueryRow(ctx, currentPriceSQL, endpointID).Scan(&current.Revision, &text)
-	if err == nil {
-		current.USD, err = decimal.NewFromString(text)
-	}
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return Price{}, fmt.Errorf("read price of endpoint %s: %w", endpointID, err)
-	}
-	if err == nil && current.USD.Equal(usd) {
-		return current, nil
-	}
-	return insertPrice(ctx, tx, endpointID, usd)
-}
-
 const retireEndpointSQL = `
 UPDATE endpoints SET retired_at = market_now() WHERE id = $1 AND retired_at IS NULL`
 
-// RetireEndpoint takes an endpoint off the shelf for good, and says whether it was on it.
-func (Store) RetireEndpoint(ctx context.Context, db postgres.DB, endpointID uuid.UUID) (bool, error) {
-	tag, err := db.Exec(ctx, retireEndpointSQL, endpointID)
+// RetireEndpoint takes an endpoint of a service off the shelf for good, and says whether it was on it.
+func (st Store) RetireEndpoint(ctx context.Context, tx pgx.Tx, s *Service, endpointID uuid.UUID, by Author) (bool, error) {
+	if _, err := st.Lock(ctx, tx, s.ID); err != nil {
+		return false, err
+	}
+	tag, err := tx.Exec(ctx, retireEndpointSQL, endpointID)
 	if err != nil {
 		return false, fmt.Errorf("retire endpoint %s: %w", endpointID, err)
 	}
-	return tag.RowsAffected() == 1, nil
-}
-
-const retireSQL = `
-UPDATE services SET state = 'retired', state_reason = $2, state_since = market_now() WHERE id = $1 AND state <> 'retired'`
-
-// Retire withdraws a service for good, and says whether it was not yet.
-func (Store) Retire(ctx context.Context, db postgres.DB, serviceID uuid.UUID, reason string) (bool, error) {
-	tag, err := db.Exec(ctx, retireSQL, serviceID, reason)
-	if err != nil {
-		return false, fmt.Errorf("retire service %s: %w", serviceID, err)
+	if tag.RowsAffected() == 0 {
+		return false, nil
 	}
-	return tag.RowsAffected() == 1, nil
-}
-
-// A retired service stays retired, and a delisted one keeps the moment and the reason of its first delisting.
-const delistSQL = `
-UPDATE services SET state = 'delisted', state_reason = $2, state_since = market_now() WHERE id = $1 AND state = 'listed'`
-
-// Delist takes a listed service off the shelf, and says whether it was on it.
-func (Store) Delist(ctx context.Context, db postgres.DB, serviceID uuid.UUID, reason string) (bool, error) {
-	tag, err := db.Exec(ctx, delistSQL, serviceID, reason)
-	if err != nil {
-		return false, fmt.Errorf("delist service %s: %w", serviceID, err)
-	}
-	return tag.RowsAffected() == 1, nil
+	gone, _ := s.endpoint(endpointID)
+	_, err = revise(ctx, tx, s.ID, revised{endpoint: &endpointID, by: by, before: gone.document()})
+	return err == nil, err
 }
 
 // The lock is alone in its statement: what follows in the transaction then sees everything that was committed before it was had. NO KEY,

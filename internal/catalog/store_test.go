@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
 
 	"market/internal/call"
 	"market/internal/catalog"
@@ -62,6 +62,13 @@ func create(t *testing.T, db *pgxpool.Pool, d catalog.Draft) catalog.Service {
 func reasonOf(err error) call.Reason {
 	if no, ok := errors.AsType[*refusal.Error](err); ok {
 		return no.Reason
+	}
+	return ""
+}
+
+func constraintOf(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.ConstraintName
 	}
 	return ""
 }
@@ -201,7 +208,7 @@ func TestStore_AddEndpoint_RefusesASecondAnswerToOneRequest(t *testing.T) {
 			return err
 		}
 		return pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
-			_, err := store.AddEndpoint(t.Context(), tx, s.ID, d)
+			_, err := store.AddEndpoint(t.Context(), tx, s.ID, d, owner)
 			return err
 		})
 	}
@@ -230,70 +237,6 @@ func TestStore_AddEndpoint_RefusesASecondAnswerToOneRequest(t *testing.T) {
 	}
 	if got := reasonOf(add("GET", "/new")); got != call.Conflict {
 		t.Errorf("a retired service: reason = %q, want %q", got, call.Conflict)
-	}
-}
-
-func TestStore_Reprice_AddsARevisionUnlessThePriceIsTheSame(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t)
-	e := create(t, db, draft(t, "weather", "/")).Endpoints[0]
-	reprice := func(usd string) (p catalog.Price, err error) {
-		err = inTx(t, db, func(tx pgx.Tx) error {
-			p, err = store.Reprice(t.Context(), tx, e.ID, decimal.RequireFromString(usd))
-			return err
-		})
-		return p, err
-	}
-	first := e.Prices[0].Revision
-	same, err := reprice("0.0020")
-	if err != nil || same.Revision != first {
-		t.Errorf("the same price = revision %d, %v, want %d", same.Revision, err, first)
-	}
-	next, err := reprice("0.003")
-	if err != nil || next.Revision <= first || next.USD.String() != "0.003" {
-		t.Errorf("another price = %+v, %v, want a later revision", next, err)
-	}
-	if moved, err := store.RetireEndpoint(t.Context(), db, e.ID); err != nil || !moved {
-		t.Fatalf("retire = %v, %v", moved, err)
-	}
-	if moved, err := store.RetireEndpoint(t.Context(), db, e.ID); err != nil || moved {
-		t.Errorf("retire again = %v, %v, want false", moved, err)
-	}
-	if _, err := reprice("0.004"); reasonOf(err) != call.NotFound {
-		t.Errorf("price of a retired endpoint: %v, want a refusal with not_found", err)
-	}
-}
-
-func TestStore_Reprice_ToOnePriceByManyIsOneRevision(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t)
-	e := create(t, db, draft(t, "weather", "/")).Endpoints[0]
-	var wg sync.WaitGroup
-	var txs []pgx.Tx
-	for range 8 {
-		tx, err := db.Begin(t.Context()) // all have a connection before the first one starts
-		if err != nil {
-			t.Fatal(err)
-		}
-		txs = append(txs, tx)
-	}
-	for _, tx := range txs {
-		wg.Go(func() {
-			if _, err := store.Reprice(t.Context(), tx, e.ID, decimal.RequireFromString("0.003")); err != nil {
-				t.Error(err)
-			}
-			if err := tx.Commit(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	var revisions int
-	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM endpoint_prices WHERE endpoint_id = $1`, e.ID).Scan(&revisions); err != nil {
-		t.Fatal(err)
-	}
-	if revisions != 2 {
-		t.Errorf("%d revisions, want the first and one more", revisions)
 	}
 }
 

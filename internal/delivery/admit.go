@@ -42,7 +42,7 @@ func (a admitted) identity() payment.Identity {
 func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error) {
 	payload, err := payment.FromHeaders(r.Header)
 	if err != nil {
-		return nil, noPayment(r, err)
+		return nil, p.noPayment(r, err)
 	}
 	payload = payload.Normalize(p.networks()...)
 	offers, no := p.acceptable(r.Target)
@@ -51,7 +51,7 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	}
 	found, err := payment.Identify(payload, offers...)
 	if err != nil {
-		return nil, noPayment(r, err)
+		return nil, p.noPayment(r, err)
 	}
 	payload = payload.In(found.Signed.Asset)
 	rail, _ := p.rail(payload.Network) // Identify found an offer of ours on it
@@ -59,7 +59,7 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	if slices.Contains(rail.Ours, paid.signed.From) {
 		return paid, refusal.New(call.PaymentInvalid, "the payer is a wallet of this market").WithCause(payment.CodePayload)
 	}
-	if no := r.Target.Listed(); no != nil {
+	if no := p.listed(r.Target); no != nil {
 		return paid, no
 	}
 	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL, p.advertised(ctx, r.Target)); err != nil {
@@ -97,8 +97,8 @@ func (p *Path) acceptable(t catalog.Target) ([]payment.Offer, *refusal.Error) {
 }
 
 // noPayment refuses a request that shows no payment which holds. What is not for sale is said to be that, and its terms are not offered.
-func noPayment(r Request, err error) *refusal.Error {
-	if no := r.Target.Listed(); no != nil {
+func (p *Path) noPayment(r Request, err error) *refusal.Error {
+	if no := p.listed(r.Target); no != nil {
 		return no
 	}
 	return asRefusal(err)

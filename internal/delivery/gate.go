@@ -20,7 +20,7 @@ const (
 
 // Quote is what an unpaid request gets: the challenge, or why nobody is asked to pay now. It waits for no upstream and writes nothing.
 func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusal.Error) {
-	if no := r.Target.Listed(); no != nil {
+	if no := p.listed(r.Target); no != nil {
 		return payment.Challenge{}, no
 	}
 	if no := carried(r); no != nil {
@@ -29,7 +29,7 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 	if rest := p.Board.Remaining(r.Target.Service.ID); rest > 0 {
 		return payment.Challenge{}, coolingDown(p.Now().Add(rest))
 	}
-	if v, known := p.Prober.Last(r.Target.Service.ID); known && !v.Live {
+	if v, known := p.Prober.Last(r.Target.Service); known && !v.Live {
 		p.Prober.Wanted(r.Target.Service)
 		return payment.Challenge{}, p.notAlive(v)
 	}
@@ -43,7 +43,16 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 	return p.challenge(r.Target, offers)
 }
 
-// offers returns our current terms for an endpoint, on every network that can settle and refund now.
+// listed refuses a target that is not for sale: for good, or until somebody has put it back, which nobody knows how to date.
+func (p *Path) listed(t catalog.Target) *refusal.Error {
+	no := t.Listed()
+	if no != nil && t.Service.State.Returns() {
+		return no.WithUntil(p.Now().Add(awayRetry))
+	}
+	return no
+}
+
+// offers returns our current terms for an endpoint, on every network that takes its price and can settle and refund now.
 func (p *Path) offers(ctx context.Context, t catalog.Target) ([]payment.Offer, *refusal.Error) {
 	price, priced := t.Endpoint.Price()
 	if !priced {
@@ -53,7 +62,7 @@ func (p *Path) offers(ctx context.Context, t catalog.Target) ([]payment.Offer, *
 		offers []payment.Offer
 		cause  error
 	)
-	for _, rail := range p.Rails {
+	for _, rail := range p.offered(price) {
 		if err := p.Ready.Ready(ctx, rail.Network.ID); err != nil {
 			cause = err
 			continue

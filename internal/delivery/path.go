@@ -35,6 +35,8 @@ const (
 	// pendingRetry is what a caller is told to wait before it sends the same payment again.
 	pendingRetry = 5 * time.Second
 	readyRetry   = 5 * time.Second
+	// awayRetry is what a caller is told to wait for a service that an admin took off the shelf for now.
+	awayRetry = time.Hour
 	// placeTime is how long a call that is paid waits for a place at its service until its caller is told to come again.
 	placeTime = 5 * time.Second
 	// turnTime is how long a call waits at most so that its service is asked at an even pace. The lease has askGrace for it and for recordTime.

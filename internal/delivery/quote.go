@@ -143,11 +143,11 @@ func (p *Path) listing(slug string, e *catalog.Endpoint) payment.Listing {
 // Warnings says, to the owner of a listing, what its challenges leave out on all networks together, and what else may surprise. A path
 // with parameters is judged as it is listed: a longer one leaves less room.
 func (p *Path) Warnings(s *catalog.Service, e *catalog.Endpoint) []string {
-	warnings := e.Warnings()
 	price, priced := e.Price()
 	if !priced || e.Retired {
 		return nil
 	}
+	warnings := slices.Concat(e.Warnings(), p.belowFloor(price))
 	offers := p.Terms(e, price)
 	t := catalog.Target{Service: s, Endpoint: e, UpstreamPath: strings.NewReplacer("{", "", "}", "").Replace(e.Path)}
 	bazaar := payment.NewBazaar(p.listing(s.Slug, e))
@@ -169,7 +169,7 @@ func (p *Path) Warnings(s *catalog.Service, e *catalog.Endpoint) []string {
 // Terms are what an endpoint costs, on all networks, whether or not they can settle at the moment: what a listing shows, and nobody is asked to pay.
 func (p *Path) Terms(e *catalog.Endpoint, price catalog.Price) []payment.Offer {
 	var offers []payment.Offer
-	for _, rail := range p.Rails {
+	for _, rail := range p.offered(price) {
 		offers = append(offers, railOffers(rail, e, price)...)
 	}
 	return offers[:min(len(offers), offersMax)]

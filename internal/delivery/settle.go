@@ -181,8 +181,8 @@ func (p *Path) giveTrialBack(ctx context.Context, r Request, s standing) {
 }
 
 // trialOffered refuses a trial of an endpoint that has none.
-func trialOffered(r Request) *refusal.Error {
-	if no := r.Target.Listed(); no != nil {
+func (p *Path) trialOffered(r Request) *refusal.Error {
+	if no := p.listed(r.Target); no != nil {
 		return no
 	}
 	if r.Target.Endpoint.TrialCallsPerDay == 0 {

@@ -32,15 +32,19 @@ func (s standing) state() call.State {
 	return call.Settled
 }
 
-// One statement writes the proof of the settlement and decides, on one snapshot, whether the service may be asked: between a look and a
-// write of its own another replica could start a cooldown or delist. There is no second look before the service is asked.
-const settledSQL = `
-WITH service AS (
+// standingSQL says whether the service $3 may be asked for the call $1. It is part of the statements that let it be asked: on a proof, on a word, or
+// once a retry has taken the call over.
+const standingSQL = `service AS (
 	SELECT s.state = 'listed' AND e.retired_at IS NULL AS listed, coalesce(c.until > market_now(), false) AS cooling,
 	       greatest(coalesce(c.until - market_now(), '0'), '0') AS rest, market_now() AS now
 	  FROM services s JOIN endpoints e ON e.id = (SELECT endpoint_id FROM calls WHERE id = $1) LEFT JOIN cooldowns c ON c.service_id = s.id
 	 WHERE s.id = $3
-)
+)`
+
+// One statement writes the proof of the settlement and decides, on one snapshot, whether the service may be asked: between a look and a
+// write of its own another replica could start a cooldown or delist. There is no second look before the service is asked.
+const settledSQL = `
+WITH ` + standingSQL + `
 UPDATE calls
    SET transaction = $4, log_index = $5, block_number = $6, block_hash = $7,
        state = CASE WHEN service.listed AND NOT service.cooling THEN 'asked' ELSE 'settled' END,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"market/internal/call"
 	"market/internal/catalog"
@@ -17,7 +18,11 @@ import (
 
 func retireEndpoint(t *testing.T, s shelf) {
 	t.Helper()
-	if _, err := (catalog.Store{}).RetireEndpoint(t.Context(), s.db, s.endpoint.ID); err != nil {
+	err := pgx.BeginFunc(t.Context(), s.db, func(tx pgx.Tx) error {
+		_, err := catalog.Store{}.RetireEndpoint(t.Context(), tx, &s.service, s.endpoint.ID, catalog.AdminToken)
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,6 +76,48 @@ SELECT state, asked_at, transaction IS NOT NULL, lease_until - market_now() FROM
 				t.Errorf("asked at %v in the row and %v in the standing", asked, got.askedAt)
 			}
 		})
+	}
+}
+
+// The statements of the paid path and State.Sells are one rule, written twice.
+func TestSettled_AServiceIsAskedInTheStatesThatSell(t *testing.T) {
+	t.Parallel()
+	steps := map[catalog.State][]catalog.Change{
+		catalog.Listed:    nil,
+		catalog.Delisted:  {{Cause: catalog.CauseStrikes, By: catalog.Recorder, Reason: "why"}},
+		catalog.Suspended: {{Cause: catalog.CauseSuspension, By: catalog.AdminToken, Reason: "why"}},
+		catalog.Held:      {{Cause: catalog.CauseReview, By: catalog.System, Reason: "why"}},
+		catalog.Retired:   {{Cause: catalog.CauseWithdrawn, By: catalog.AdminToken, Reason: "why"}},
+	}
+	for _, state := range catalog.States() {
+		s := newShelf(t)
+		waiting, _ := s.paid(t) // found in state asked, and sent back to settled for another try
+		if _, err := s.db.Exec(t.Context(), `UPDATE calls SET state = 'settled', asked_at = NULL WHERE id = $1`, waiting.Call); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range steps[state] {
+			if moved, err := (catalog.Store{}).Move(t.Context(), s.db, s.service.ID, c); err != nil || !moved {
+				t.Fatal(state, moved, err)
+			}
+		}
+		d, paid := s.paid(t)
+		tried, _, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed, err := resume(t.Context(), s.db, waiting.Call, s.owner, s.service.ID, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := state.Sells()
+		if paid.listed != want || tried.listed != want || resumed.listed != want {
+			t.Errorf("%s: a payment, a trial and a retry find it listed: %v, %v, %v; want %v", state, paid.listed, tried.listed, resumed.listed, want)
+		}
+		for _, id := range []call.ID{d.Call, waiting.Call} {
+			if got := s.state(t, id); (got == call.Asked) != want || !want && got != call.Settled {
+				t.Errorf("%s: the call is %s", state, got)
+			}
+		}
 	}
 }
 

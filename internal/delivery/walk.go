@@ -82,7 +82,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 
 	id := call.NewID()
 	r.trial = true
-	if no := trialOffered(r); no != nil {
+	if no := p.trialOffered(r); no != nil {
 		return refused(no, p.Now())
 	}
 	if no := classify(r); no != nil {

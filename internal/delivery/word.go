@@ -86,12 +86,7 @@ const weighSQL = `INSERT INTO exposures (network) VALUES ($1) ON CONFLICT (netwo
 // themselves, so no counter can drift; an asset that is not configured any more counts a dollar a unit. Who gave one word that proved false is
 // not believed again: what it has said by then is in the sum, so all its lies together cost no more than the bound.
 const believedSQL = `
-WITH service AS (
-	SELECT s.state = 'listed' AS listed, coalesce(c.until > market_now(), false) AS cooling,
-	       greatest(coalesce(c.until - market_now(), '0'), '0') AS rest, market_now() AS now
-	  FROM services s LEFT JOIN cooldowns c ON c.service_id = s.id
-	 WHERE s.id = $3
-), unit AS (
+WITH ` + standingSQL + `, unit AS (
 	SELECT asset, usd FROM unnest($8::bytea[], $9::text[]::numeric[]) AS u (asset, usd)
 ), unproved AS (
 	SELECT asset, amount FROM calls WHERE network = $7 AND payment_state = 'sent' AND transaction IS NULL LIMIT $11

@@ -106,7 +106,7 @@ func writeServed(c echo.Context, a delivery.Answer) error {
 }
 
 func (s *Server) writeProblem(c echo.Context, a delivery.Answer) error {
-	p := s.newProblem(a.Reason, statusOf[a.Reason])
+	p := s.newProblem(a.Reason, statusFor(a.Reason, a.RetryAfter > 0))
 	if a.Reason == call.RejectedByService && a.Status != 0 {
 		p.Status = a.Status
 	}

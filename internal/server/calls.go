@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -51,6 +52,9 @@ func (s *Server) request(c echo.Context, prefix string) (delivery.Request, error
 	logOf(c).service = slug
 	target, no := s.catalog.Current().Route(slug, in.Method, rest)
 	if no != nil {
+		if no.Reason == call.NotFound {
+			return delivery.Request{}, s.goneOr(in.Context(), slug, no)
+		}
 		if no.Reason == call.MethodNotAllowed {
 			c.Response().Header().Set("Allow", strings.Join(target.Allow, ", "))
 		}
@@ -61,6 +65,21 @@ func (s *Server) request(c echo.Context, prefix string) (delivery.Request, error
 		Target: target, Method: in.Method, RawQuery: in.URL.RawQuery, Header: in.Header, Body: delivery.NewBody(in.Body),
 		Source: source, Origin: originOf(source, stranger, s.own), Responder: responderOf(c),
 	}, nil
+}
+
+// goneOr looks up what became of a service that the snapshot does not know: one that was retired long ago is still said to be gone, and why.
+func (s *Server) goneOr(ctx context.Context, slug string, no *refusal.Error) error {
+	if _, known := s.catalog.Current().Named(slug); known {
+		return no
+	}
+	gone, err := s.store.Gone(ctx, s.db, slug)
+	if err != nil {
+		return err
+	}
+	if gone != nil {
+		return gone
+	}
+	return no
 }
 
 // callByID serves GET /api/v1/calls/{id}: where is my money. A browser gets it in words.

@@ -13,7 +13,7 @@ import (
 const (
 	exposedHeaders = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Market-Call, Market-Outcome, Retry-After, Allow, Location, " +
 		"WWW-Authenticate, Content-Disposition, ETag"
-	allowedHeaders = "PAYMENT-SIGNATURE, X-PAYMENT, SIGN-IN-WITH-X, Content-Type, Authorization, Access-Control-Expose-Headers"
+	allowedHeaders = "PAYMENT-SIGNATURE, X-PAYMENT, SIGN-IN-WITH-X, Content-Type, Authorization, If-Match, Access-Control-Expose-Headers"
 	allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 )
 

@@ -49,7 +49,7 @@ func (d document) describedAs(t *testing.T, what, path, method string, answer *h
 		t.Errorf("%s: %v", what, err)
 	}
 	headers, _ := response["headers"].(map[string]any)
-	for _, name := range []string{headerCall, headerOutcome, payment.HeaderRequired, payment.HeaderResponse, payment.HeaderV1Response, "Retry-After", "Allow", "Location"} {
+	for _, name := range []string{headerCall, headerOutcome, payment.HeaderRequired, payment.HeaderResponse, payment.HeaderV1Response, "Retry-After", "Allow", "Location", "ETag"} {
 		if answer.Header().Get(name) != "" && headers[name] == nil {
 			t.Errorf("%s: %d has the header %s, which the document does not name", what, answer.Code, name)
 		}
@@ -175,7 +175,7 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		status                               int
 	}{
 		"the index":                  {"GET", "/", "", "", "/", 200},
-		"a path that sells nothing":  {"GET", "/s/none/v1", "", "", "/s/{service}/{path}", 404},
+		"a path that sells nothing":  {"GET", "/s/No-One/v1", "", "", "/s/{service}/{path}", 404},
 		"a limit out of range":       {"GET", "/api/v1/services?limit=0", "", "", "/api/v1/services", 400},
 		"an unknown parameter":       {"GET", "/api/v1/services?page=2", "", "", "/api/v1/services", 400},
 		"a search for an odd state":  {"GET", "/api/v1/services?status=odd", "", "", "/api/v1/services", 400},
@@ -186,10 +186,15 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		"another token":              {"POST", "/api/v1/services", "{}", "guess", "/api/v1/services", 401},
 		"a listing without a member": {"POST", "/api/v1/services", "{}", token, "/api/v1/services", 422},
 		"a listing that is too long": {"POST", "/api/v1/services", strings.Repeat(" ", bodyMax+1), token, "/api/v1/services", 413},
+		"a patch that is too long":   {"PATCH", "/api/v1/services/x/endpoints/1", strings.Repeat(" ", bodyMax+1), token, "/api/v1/services/{slug}/endpoints/{id}", 413},
+		"another patch like that":    {"PATCH", "/api/v1/services/x", strings.Repeat(" ", bodyMax+1), token, "/api/v1/services/{slug}", 413},
+		"no reason":                  {"POST", "/api/v1/admin/services/x/suspend", "{}", token, "/api/v1/admin/services/{slug}/suspend", 422},
+		"a reason that is too long":  {"POST", "/api/v1/admin/services/x/relist", `{"reason":"` + strings.Repeat("x", 501) + `"}`, token, "/api/v1/admin/services/{slug}/relist", 422},
+		"a state that is none":       {"GET", "/api/v1/admin/services?state=gone", "", token, "/api/v1/admin/services", 400},
+		"revisions without a token":  {"GET", "/api/v1/services/x/revisions", "", "", "/api/v1/services/{slug}/revisions", 401},
 		"a header of ours":           {"PUT", "/api/v1/services/x/headers", `{"Market-Call":"x"}`, token, "/api/v1/services/{slug}/headers", 422},
 		"a header that is a list":    {"PATCH", "/api/v1/services/x/headers", `{"X-Api-Key":[]}`, token, "/api/v1/services/{slug}/headers", 422},
 		"a wait below nothing":       {"POST", "/api/v1/services/x/secret", `{"after_seconds":-1}`, token, "/api/v1/services/{slug}/secret", 422},
-		"a price without a price":    {"PATCH", "/api/v1/services/x/endpoints/1", "{}", token, "/api/v1/services/{slug}/endpoints/{id}", 422},
 	} {
 		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
 		if tt.token != "" {
@@ -219,8 +224,8 @@ func TestOpenAPI_RecordsFit(t *testing.T) {
 		Refund: &refund.Refund{State: refund.StateConfirmed, Transaction: common.HexToHash("0x03")}}
 	open := paid
 	open.State, open.Outcome, open.Reason, open.Party, open.Refund, open.Status, open.Recorded = call.Asked, "", "", "", nil, 0, time.Time{}
-	service := catalog.Service{Slug: "weather", Name: "Weather", BaseURL: "https://api.weather.example", State: catalog.Listed, StateReason: "created",
-		Probe: catalog.Probe{Method: "GET", Path: "/healthz"}, Capacity: capacity.Limit{Rate: 25, Places: 3}, StateSince: at, CreatedAt: at, Endpoints: []*catalog.Endpoint{{ID: id, Method: "POST",
+	service := catalog.Service{Slug: "weather", Name: "Weather", BaseURL: "https://api.weather.example", State: catalog.Listed, StateCause: catalog.CauseCreated, StateReason: "created",
+		BaseURLSince: at, Revision: 1, Probe: catalog.Probe{Method: "GET", Path: "/healthz"}, Capacity: capacity.Limit{Rate: 25, Places: 3}, StateSince: at, CreatedAt: at, Endpoints: []*catalog.Endpoint{{ID: id, Method: "POST",
 			Path: "/v1/current", MIMEType: "application/json", InputSchema: json.RawMessage(`{"type":"object"}`), Timeout: time.Second}}}
 	signed := func(s payment.Statement) *payment.Signed {
 		k, err := chain.ParseKey(strings.Repeat("1", 64))

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/shopspring/decimal"
 
 	"market/internal/catalog"
 )
@@ -191,9 +193,6 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 	if _, err := catalog.ParseEndpointDraft(encode("/paths/~1api~1v1~1services~1{slug}~1endpoints/post"), draftRules); err != nil {
 		t.Error(err)
 	}
-	if _, err := catalog.ParsePriceChange(encode("/paths/~1api~1v1~1services~1{slug}~1endpoints~1{id}/patch"), draftRules); err != nil {
-		t.Error(err)
-	}
 	if _, err := catalog.ParseHeaders(encode("/paths/~1api~1v1~1services~1{slug}~1headers/put"), false); err != nil {
 		t.Error(err)
 	}
@@ -213,14 +212,44 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 			t.Errorf("%s: the schema takes it: %v, the server: %v, want %v", body, fits, err == nil, taken)
 		}
 	}
-	for body, taken := range map[string]bool{`{"price_usd":"0.003"}`: true, `{}`: false, `{"price_usd":"0.003","stream":false}`: false, `{"price_usd":3}`: false} {
-		decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(body)))
-		if err != nil {
-			t.Fatal(err)
+	service := catalog.Service{Slug: "weather", Name: "Weather", BaseURL: "https://api.weather.example", Probe: catalog.Probe{Method: "GET", Path: "/", Statuses: parsed(t, "200")}}
+	endpoint := catalog.Endpoint{Method: "GET", Path: "/v1", MIMEType: "application/json", Timeout: time.Second, MaxResponseBytes: 1,
+		Prices: []catalog.Price{{USD: decimal.NewFromInt(1)}}}
+	for schema, parse := range map[string]func([]byte) error{
+		"ServicePatch":  func(body []byte) error { _, err := service.ParsePatch(body, draftRules); return err },
+		"EndpointPatch": func(body []byte) error { _, err := endpoint.ParsePatch(body, draftRules); return err },
+		"Why":           func(body []byte) error { _, err := catalog.ParseReason(body); return err },
+	} {
+		operation := map[string]string{"ServicePatch": "/paths/~1api~1v1~1services~1{slug}/patch",
+			"EndpointPatch": "/paths/~1api~1v1~1services~1{slug}~1endpoints~1{id}/patch", "Why": "/paths/~1api~1v1~1admin~1services~1{slug}~1suspend/post"}[schema]
+		bodies := map[string]bool{string(encode(operation)): true, `{"surprise":1}`: false}
+		for body, taken := range map[string]map[string]bool{
+			"ServicePatch": {`{}`: true, `{"description":null,"tags":null,"probe":{"method":null}}`: true, `{"slug":"weather","name":"x"}`: true, `{"name":null}`: false,
+				`{"base_url":""}`: false, `{"probe":null}`: false, `{"probe":{"statuses":[]}}`: false, `{"tags":["A"]}`: false, `{"headers":{}}`: true, `{"headers":{"X-Api-Key":null}}`: true,
+				`{"headers":null}`: true, `{"headers":{"X Y":"k"}}`: false, `{"capacity":{"concurrency":null}}`: true, `{"capacity":5}`: false},
+			"EndpointPatch": {`{}`: true, `{"price_usd":"0.003","stream":false}`: true, `{"price_usd":3}`: false, `{"price_usd":null}`: false,
+				`{"input_schema":null,"timeout_ms":null,"served_statuses":null}`: true, `{"input_schema":true}`: false, `{"timeout_ms":99}`: false, `{"stream":1}`: false, `{"stream":true,"mime_type":null}`: true},
+			"Why": {`{"reason":"x"}`: true, `{}`: false, `{"reason":""}`: false, `{"reason":null}`: false, `{"reason":"x","silent":true}`: false},
+		}[schema] {
+			bodies[body] = taken
 		}
-		fits := d.check("/components/schemas/PriceChange", decoded) == nil
-		if _, err := catalog.ParsePriceChange([]byte(body), draftRules); fits != taken || (err == nil) != taken {
-			t.Errorf("%s: the schema takes it: %v, the server: %v, want %v", body, fits, err == nil, taken)
+		for body, taken := range bodies {
+			decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(body)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fits, err := d.check("/components/schemas/"+schema, decoded) == nil, parse([]byte(body)); fits != taken || (err == nil) != taken {
+				t.Errorf("%s %s: the schema takes it: %v, the server: %v (%v), want %v", schema, body, fits, err == nil, err, taken)
+			}
 		}
 	}
+}
+
+func parsed(t *testing.T, statuses string) catalog.Statuses {
+	t.Helper()
+	s, err := catalog.ParseStatuses(statuses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

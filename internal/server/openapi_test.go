@@ -105,6 +105,7 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 		"/components/schemas/Party":                    words(call.Parties()),
 		"/components/schemas/Call/properties/state":    words(call.States()),
 		"/components/schemas/Service/properties/state": words(catalog.States()),
+		"/components/schemas/Cause":                    words(catalog.Causes()),
 		"/components/schemas/Refund/properties/state": words([]refund.State{refund.StateOwed, refund.StateSent, refund.StateConfirmed,
 			refund.StateParked, refund.StateVoid}),
 		"/components/schemas/OutcomeReceipt/properties/refundState": {payment.RefundOwed, payment.RefundNone, payment.RefundVoid},
@@ -195,7 +196,9 @@ var views = map[string]reflect.Type{
 	"Field": reflect.TypeFor[refusal.Field](), "Challenge": reflect.TypeFor[challengeBody](), "Strike": reflect.TypeFor[strikeView](),
 	"TermsV1": reflect.TypeFor[payment.V1Requirements](), "Resource": reflect.TypeFor[payment.Resource](),
 	"PaymentResponse": reflect.TypeFor[payment.SettleResponse](), "SignedReceipt": reflect.TypeFor[payment.Signed](),
-	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
+	"Event": reflect.TypeFor[eventView](), "Checked": reflect.TypeFor[checkedView](), "Revision": reflect.TypeFor[revisionView](),
+	"Standing": reflect.TypeFor[standingView](),
+	"Receipt":  reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
 
 func TestOpenAPI_MembersAreThoseOfTheViews(t *testing.T) {

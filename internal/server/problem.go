@@ -82,7 +82,7 @@ func (s *Server) writeError(err error, c echo.Context) {
 	if no.Reason == call.Internal {
 		logOf(c).err = err
 	}
-	p := s.newProblem(no.Reason, statusOf[no.Reason])
+	p := s.newProblem(no.Reason, statusFor(no.Reason, !no.Until.IsZero()))
 	p.Detail, p.Fields = no.Detail, no.Fields
 	if !no.Until.IsZero() {
 		setRetryAfter(c.Response().Header(), no.Until.Sub(s.now()))

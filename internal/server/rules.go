@@ -62,6 +62,8 @@ func statusText(r call.Reason) string {
 		return "the service's"
 	case call.RejectedByService:
 		return "the service's 4xx"
+	case call.NotListed:
+		return fmt.Sprintf("%d; %d where it may come back", statusFor(r, false), statusFor(r, true))
 	}
 	return strconv.Itoa(statusOf[r])
 }

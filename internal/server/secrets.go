@@ -47,21 +47,13 @@ func (s *Server) setHeaders(c echo.Context, merge bool) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
-	if err != nil {
-		return err
-	}
-	var headers []catalog.ServiceHeader
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		headers, err = s.secrets.SetHeaders(ctx, tx, service.ID, change)
-		return err
+	edited, err := s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
+		return s.store.EditHeaders(c.Request().Context(), tx, c.Param("slug"), change, s.editOf(c, body))
 	})
 	if err != nil {
 		return err
 	}
-	s.reload(c)
-	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"headers": headerViews(headers)})
+	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"headers": headerViews(edited.Service.Headers)})
 }
 
 // newSecret serves POST /api/v1/services/{slug}/secret.

@@ -116,14 +116,19 @@ func (s *Server) routes() *echo.Echo {
 
 	// The token is asked for route by route: a group would ask for it at every address that does not exist, too.
 	e.POST("/api/v1/services", s.createService, s.adminOnly)
+	e.PATCH("/api/v1/services/:slug", s.editService, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug", s.retireService, s.adminOnly)
+	e.GET("/api/v1/services/:slug/revisions", s.listRevisions, s.adminOnly)
 	e.PUT("/api/v1/services/:slug/headers", s.replaceHeaders, s.adminOnly)
 	e.PATCH("/api/v1/services/:slug/headers", s.changeHeaders, s.adminOnly)
 	e.POST("/api/v1/services/:slug/secret", s.newSecret, s.adminOnly)
 	e.POST("/api/v1/services/:slug/endpoints", s.addEndpoint, s.adminOnly)
-	e.PATCH("/api/v1/services/:slug/endpoints/:id", s.repriceEndpoint, s.adminOnly)
+	e.PATCH("/api/v1/services/:slug/endpoints/:id", s.editEndpoint, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug/endpoints/:id", s.retireEndpoint, s.adminOnly)
 	e.GET("/api/v1/admin/strikes", s.listStrikes, s.adminOnly)
+	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
+	e.POST("/api/v1/admin/services/:slug/suspend", s.suspendService, s.adminOnly)
+	e.POST("/api/v1/admin/services/:slug/relist", s.relistService, s.adminOnly)
 
 	return e
 }

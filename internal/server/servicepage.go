@@ -70,7 +70,7 @@ func (s *Server) servicePage(v *catalog.Service, tallies []delivery.Tally, chang
 	rest := s.rest(v.ID)
 	page := servicePage{
 		frame: s.frame(), Name: plain(v.Name), Description: plain(v.Description),
-		State: badgeOf(v.State, rest, v.Broken != ""), Reason: plain(v.StateReason), Since: momentOf(v.StateSince), Created: momentOf(v.CreatedAt),
+		State: badgeOf(v.State, rest, v.Broken != ""), Reason: plain(v.PublicReason()), Since: momentOf(v.StateSince), Created: momentOf(v.CreatedAt),
 		Host: hostOf(v.BaseURL), Left: v.State != catalog.Listed,
 	}
 	page.JSON, page.Unlisted = "/api/v1/services/"+v.Slug, v.State != catalog.Listed

@@ -29,6 +29,7 @@ func (s *Server) createService(c echo.Context) error {
 	if err := s.vetHost(c, draft.BaseURL); err != nil {
 		return err
 	}
+	draft.By = catalog.AdminToken
 	var made catalog.Service
 	var secret config.Secret
 	ctx := c.Request().Context()
@@ -47,7 +48,11 @@ func (s *Server) createService(c echo.Context) error {
 	}
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
-	view := s.ownersView(&made)
+	setRevision(c, &made)
+	view, err := s.ownersView(c, &made)
+	if err != nil {
+		return err
+	}
 	view.Secret.Value = secret.Reveal()
 	view.Checks = []checkView{s.checkProbe(c, s.asSold(&made))}
 	for _, e := range view.Endpoints {
@@ -73,8 +78,14 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 	}
 	view := s.serviceView(&service)
 	c.Response().Header().Set("Vary", "Accept, Authorization")
+	setRevision(c, &service)
 	if s.isAdmin(c) {
-		view = s.ownersView(&service)
+		view, err = s.ownersView(c, &service)
+	} else {
+		view.Events, err = s.eventViews(c, &service, false)
+	}
+	if err != nil {
+		return err
 	}
 	tallies, err := delivery.TalliesOf(c.Request().Context(), s.db, service.ID)
 	if err != nil {
@@ -117,7 +128,7 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	}
 	var made *catalog.Endpoint
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		made, err = s.store.AddEndpoint(ctx, tx, service.ID, draft)
+		made, err = s.store.AddEndpoint(ctx, tx, service.ID, draft, catalog.AdminToken)
 		return err
 	})
 	if err != nil {
@@ -127,41 +138,18 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	return s.writeChanged(c, http.StatusCreated, &service, made)
 }
 
-// repriceEndpoint serves PATCH /api/v1/services/{slug}/endpoints/{id}. The price is all that can be changed so far; the one before stays
-// acceptable for the quote validity.
-func (s *Server) repriceEndpoint(c echo.Context) error {
-	body, err := readBody(c)
-	if err != nil {
-		return err
-	}
-	usd, err := catalog.ParsePriceChange(body, s.rules)
-	if err != nil {
-		return err
-	}
+// retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
+func (s *Server) retireEndpoint(c echo.Context) error {
 	endpoint, service, err := s.endpointOf(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		price, err := s.store.Reprice(ctx, tx, endpoint.ID, usd)
-		endpoint.Prices = []catalog.Price{price}
+		_, err := s.store.RetireEndpoint(ctx, tx, &service, endpoint.ID, catalog.AdminToken)
 		return err
 	})
 	if err != nil {
-		return err
-	}
-	s.reload(c)
-	return s.writeChanged(c, http.StatusOK, &service, endpoint)
-}
-
-// retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
-func (s *Server) retireEndpoint(c echo.Context) error {
-	endpoint, _, err := s.endpointOf(c)
-	if err != nil {
-		return err
-	}
-	if _, err := s.store.RetireEndpoint(c.Request().Context(), s.db, endpoint.ID); err != nil {
 		return err
 	}
 	s.reload(c)
@@ -195,21 +183,31 @@ func (s *Server) endpointOf(c echo.Context) (*catalog.Endpoint, catalog.Service,
 
 // A serviceView is a listing as anyone may see it.
 type serviceView struct {
-	Slug        string         `json:"slug"`
-	Name        string         `json:"name"`
-	Description string         `json:"description"`
-	Tags        []string       `json:"tags"`
-	BaseURL     string         `json:"base_url"`
-	Probe       probeView      `json:"probe"`
-	Capacity    *capacityView  `json:"capacity,omitempty"` // nil: none is declared
-	State       catalog.State  `json:"state"`
-	StateReason string         `json:"state_reason"`
-	StateSince  string         `json:"state_since"`
-	CreatedAt   string         `json:"created_at"`
-	Endpoints   []endpointView `json:"endpoints"`
+	Slug        string        `json:"slug"`
+	Name        string        `json:"name"`
+	Description string        `json:"description"`
+	Tags        []string      `json:"tags"`
+	BaseURL     string        `json:"base_url"`
+	Probe       probeView     `json:"probe"`
+	Capacity    *capacityView `json:"capacity,omitempty"` // nil: none is declared
+	State       catalog.State `json:"state"`
+	StateCause  catalog.Cause `json:"state_cause"`
+	StateReason string        `json:"state_reason"`
+	StateBy     string        `json:"state_by,omitempty"` // for the owner of the listing alone
+	StateSince  string        `json:"state_since"`
+	CreatedAt   string        `json:"created_at"`
+	// BaseURLSince is when requests began to go to this base URL.
+	BaseURLSince string         `json:"base_url_since"`
+	Revision     int64          `json:"revision"`
+	Broken       string         `json:"broken,omitempty"` // what is wrong with what is stored; it cannot be called
+	Endpoints    []endpointView `json:"endpoints"`
 	// Headers and Secret are for the owner of the listing alone.
 	Headers []headerView `json:"headers,omitempty"`
 	Secret  *secretView  `json:"secret,omitempty"`
+	// Events are the last changes of the state. They stand where one service is shown, not in lists.
+	Events []eventView `json:"events,omitempty"`
+	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.
+	Checked *checkedView `json:"checked,omitempty"`
 	// Record is there where a service is read, and not where one is made.
 	Record *recordView `json:"record,omitempty"`
 	// Checks are for whoever has just made the listing.
@@ -260,6 +258,7 @@ type endpointView struct {
 	MaxResponseBytes int             `json:"max_response_bytes"`
 	TrialCallsPerDay int             `json:"trial_calls_per_day"`
 	Stream           bool            `json:"stream"`
+	Broken           string          `json:"broken,omitempty"`
 	// Warnings are for the owner of the listing alone.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -268,9 +267,8 @@ func (s *Server) serviceView(v *catalog.Service) serviceView {
 	view := serviceView{
 		Slug: v.Slug, Name: v.Name, Description: v.Description, Tags: append([]string{}, v.Tags...), BaseURL: v.BaseURL,
 		Probe: probeView{Method: v.Probe.Method, Path: v.Probe.Path, Statuses: []string{v.Probe.Statuses.String()}},
-		State: v.State, StateReason: v.StateReason, StateSince: timeJSON(v.StateSince), CreatedAt: timeJSON(v.CreatedAt),
-		Capacity:  capacityOf(v.Capacity),
-		Endpoints: []endpointView{},
+		State: v.State, StateCause: v.StateCause, StateReason: v.PublicReason(), StateSince: timeJSON(v.StateSince), CreatedAt: timeJSON(v.CreatedAt),
+		Capacity: capacityOf(v.Capacity), BaseURLSince: timeJSON(v.BaseURLSince), Revision: v.Revision, Broken: v.Broken, Endpoints: []endpointView{},
 	}
 	for _, e := range v.Endpoints {
 		if !e.Retired {
@@ -285,7 +283,7 @@ func (s *Server) endpointView(slug string, e *catalog.Endpoint) endpointView {
 		ID: e.ID.String(), URL: s.publicURL + "/s/" + slug + e.Path, Method: e.Method, Path: e.Path, Description: e.Description,
 		MIMEType: e.MIMEType, InputSchema: e.InputSchema, InputExample: e.InputExample, OutputSchema: e.OutputSchema,
 		OutputExample: e.OutputExample, ServedStatuses: append([]int{}, e.ServedStatuses...), TimeoutMS: e.Timeout.Milliseconds(),
-		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay, Stream: e.Stream,
+		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay, Stream: e.Stream, Broken: e.Broken,
 	}
 	if e.Stream {
 		view.IdleTimeoutMS = e.IdleTimeout.Milliseconds()

@@ -25,14 +25,15 @@ var statusOf = map[call.Reason]int{
 	call.InputInvalid:  http.StatusUnprocessableEntity,
 	call.InputTooLarge: http.StatusRequestEntityTooLarge,
 
-	call.PaymentReused: http.StatusConflict,
-	call.InProgress:    http.StatusConflict,
-	call.Conflict:      http.StatusConflict,
-	call.NeedsReview:   http.StatusConflict,
-	call.ProofRequired: http.StatusConflict,
-	call.AnswerExpired: http.StatusGone,
-	call.NotListed:     http.StatusGone,
-	call.Withdrawn:     http.StatusGone,
+	call.PaymentReused:   http.StatusConflict,
+	call.InProgress:      http.StatusConflict,
+	call.Conflict:        http.StatusConflict,
+	call.RevisionChanged: http.StatusPreconditionFailed,
+	call.NeedsReview:     http.StatusConflict,
+	call.ProofRequired:   http.StatusConflict,
+	call.AnswerExpired:   http.StatusGone,
+	call.NotListed:       http.StatusGone,
+	call.Withdrawn:       http.StatusGone,
 
 	call.OverCapacity:      http.StatusServiceUnavailable,
 	call.NotReady:          http.StatusServiceUnavailable,
@@ -66,4 +67,12 @@ var statusOf = map[call.Reason]int{
 	call.InvalidParameter: http.StatusBadRequest,
 	call.Unauthorized:     http.StatusUnauthorized,
 	call.Internal:         http.StatusInternalServerError,
+}
+
+// statusFor is the status of a refusal or an answer with a reason. A service that may come back is not gone: who waits is told so by when to ask again.
+func statusFor(reason call.Reason, comesBack bool) int {
+	if reason == call.NotListed && comesBack {
+		return http.StatusServiceUnavailable
+	}
+	return statusOf[reason]
 }

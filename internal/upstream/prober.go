@@ -57,9 +57,9 @@ type Prober struct {
 
 	mu       sync.Mutex
 	closed   bool
-	running  sync.WaitGroup // added to with mu held and closed false
-	verdicts map[uuid.UUID]Verdict
-	wanted   map[uuid.UUID]want // services with a background prober
+	running  sync.WaitGroup        // added to with mu held and closed false
+	verdicts map[uuid.UUID]Verdict // by Service.ProbeID
+	wanted   map[uuid.UUID]want    // services with a background prober
 }
 
 // A want is the last request for a service that does not live, with the listing as it was then: a corrected probe counts at once.
@@ -90,11 +90,11 @@ func later(d time.Duration) time.Duration {
 // TTL is how long a verdict holds.
 func (p *Prober) TTL() time.Duration { return p.ttl }
 
-// Last returns the verdict on a service if there is one that still counts. It never waits.
-func (p *Prober) Last(serviceID uuid.UUID) (Verdict, bool) {
+// Last returns the verdict on a service, as it is listed, if there is one that still counts. It never waits.
+func (p *Prober) Last(s *catalog.Service) (Verdict, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	v, ok := p.verdicts[serviceID]
+	v, ok := p.verdicts[s.ProbeID()]
 	if !ok || p.now().Sub(v.At) >= v.holds(p.ttl) {
 		return Verdict{}, false
 	}
@@ -104,11 +104,11 @@ func (p *Prober) Last(serviceID uuid.UUID) (Verdict, bool) {
 // Live returns a verdict that still counts, and probes if there is none. However many ask at once, there is one probe of a service
 // at a time; it has its own deadline and goes on when those who wait for it leave. The error is that of ctx, or ErrClosed.
 func (p *Prober) Live(ctx context.Context, s *catalog.Service) (Verdict, error) {
-	if v, ok := p.Last(s.ID); ok {
+	if v, ok := p.Last(s); ok {
 		return v, nil
 	}
 	select {
-	case r := <-p.flights.DoChan(s.ID.String(), func() (any, error) { return p.probe(s) }):
+	case r := <-p.flights.DoChan(s.ProbeID().String(), func() (any, error) { return p.probe(s) }):
 		v, _ := r.Val.(Verdict)
 		return v, r.Err
 	case <-ctx.Done():
@@ -119,7 +119,7 @@ func (p *Prober) Live(ctx context.Context, s *catalog.Service) (Verdict, error) 
 // probe runs in a flight of its own.
 func (p *Prober) probe(s *catalog.Service) (Verdict, error) {
 	// A flight may have landed between the look at the verdicts and this one.
-	if v, ok := p.Last(s.ID); ok {
+	if v, ok := p.Last(s); ok {
 		return v, nil
 	}
 	if !p.begin() {
@@ -136,7 +136,7 @@ func (p *Prober) probe(s *catalog.Service) (Verdict, error) {
 		return Verdict{}, ErrClosed // stopped half way: no evidence
 	}
 	v := Verdict{Live: found.reason == "", At: p.now(), Reason: found.reason, Why: found.detail}
-	p.verdicts[s.ID] = v
+	p.verdicts[s.ProbeID()] = v
 	return v, nil
 }
 

@@ -109,7 +109,7 @@ func TestProber_Live_AVerdictHoldsForTheTTL(t *testing.T) {
 		probes := 0
 		p := newProber(func(context.Context, *catalog.Service) cause { probes++; return reply }, ttl, func() time.Time { return now })
 		s := serviceAt(t, "http://127.0.0.1", nil)
-		if _, known := p.Last(s.ID); known {
+		if _, known := p.Last(s); known {
 			t.Error("a verdict before any probe")
 		}
 		start := now
@@ -129,13 +129,13 @@ func TestProber_Live_AVerdictHoldsForTheTTL(t *testing.T) {
 				t.Errorf("after %v: live = %v, %d probes, %v, want %v, %d", step.after, v.Live, probes, err, reply == alive, step.probes)
 			}
 		}
-		last, _ := p.Last(s.ID)
+		last, _ := p.Last(s)
 		now = last.At.Add(ttl - time.Microsecond)
-		if v, known := p.Last(s.ID); !known || v.Why != reply.detail || v.Reason != reply.reason {
+		if v, known := p.Last(s); !known || v.Why != reply.detail || v.Reason != reply.reason {
 			t.Errorf("just before the TTL: %+v, %v", v, known)
 		}
 		now = last.At.Add(ttl)
-		if _, known := p.Last(s.ID); known {
+		if _, known := p.Last(s); known {
 			t.Error("a verdict as old as the TTL still holds")
 		}
 		closeProber(t, p)
@@ -163,7 +163,7 @@ func TestProber_Live_AVerdictAboutUsHoldsForASecondAlone(t *testing.T) {
 			}
 		}
 		now = now.Add(troubleTTL)
-		if v, counts := p.Last(s.ID); counts {
+		if v, counts := p.Last(s); counts {
 			t.Errorf("after a second %+v still counts", v)
 		}
 		closeProber(t, p)
@@ -195,7 +195,7 @@ func TestProber_Live_AWaiterMayLeaveAndTheProbeGoesOn(t *testing.T) {
 		}
 		close(probing)
 		synctest.Wait()
-		if v, known := p.Last(s.ID); !known || !v.Live {
+		if v, known := p.Last(s); !known || !v.Live {
 			t.Errorf("verdict = %+v, %v, want live", v, known)
 		}
 		closeProber(t, p)
@@ -243,7 +243,7 @@ func TestProber_Wanted_ProbesAgainWhileRequestsArriveAndStopsWhenTheServiceLives
 			p.Wanted(s)
 			goBy(time.Second)
 		}
-		if v, known := p.Last(s.ID); known && !v.Live {
+		if v, known := p.Last(s); known && !v.Live {
 			t.Errorf("verdict = %+v, want live", v)
 		}
 		// The last call to Wanted may have started a watch anew, because only the gate knows not to call it for a live service.
@@ -328,7 +328,7 @@ func TestProber_Close_EndsEveryGoroutine(t *testing.T) {
 		if err := <-waiter; !errors.Is(err, ErrClosed) {
 			t.Errorf("waiter: %v, want ErrClosed", err)
 		}
-		if _, known := p.Last(s.ID); known {
+		if _, known := p.Last(s); known {
 			t.Error("a probe that was stopped half way left a verdict")
 		}
 		p.Wanted(s)

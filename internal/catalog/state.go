@@ -1,0 +1,166 @@
+package catalog
+
+import (
+	"market/internal/call"
+	"market/internal/refusal"
+)
+
+// A State is whether a service is for sale. The empty string is the state of one that is not there yet.
+type State string
+
+const (
+	Listed    State = "listed"
+	Delisted  State = "delisted"  // taken off the shelf by strikes; only an admin puts it back
+	Suspended State = "suspended" // taken off by an admin, who says why, until an admin puts it back
+	Held      State = "held"      // taken off until an admin has looked at it
+	Retired   State = "retired"   // withdrawn, for good
+)
+
+// States returns every state.
+func States() []State { return []State{Listed, Delisted, Suspended, Held, Retired} }
+
+// Sells says whether a service in this state is asked. The statements of the paid path say the same, as s.state = 'listed'; a test compares.
+func (s State) Sells() bool { return s == Listed }
+
+// Returns says that a service in this state may be for sale again without having been put back by a review of its strikes, so that whoever asks is
+// told to come back and not that it is gone.
+func (s State) Returns() bool { return s == Suspended || s == Held }
+
+// A Cause is why a state changed. Each leads to one state.
+type Cause string
+
+const (
+	CauseCreated    Cause = "created"
+	CauseStrikes    Cause = "strikes"    // as many failures of its own doing as delist
+	CauseSuspension Cause = "suspension" // by an admin
+	CauseReview     Cause = "review"     // something about it has to be looked at
+	CauseRelisting  Cause = "relisting"  // by an admin, after a suspension or a review
+	CauseWithdrawn  Cause = "withdrawn"  // its owner does not sell it any more
+)
+
+// Causes returns every cause.
+func Causes() []Cause {
+	return []Cause{CauseCreated, CauseStrikes, CauseSuspension, CauseReview, CauseRelisting, CauseWithdrawn}
+}
+
+// publicWords are what everybody is told of a cause whose reason was written by a person for the owner and for other admins. The other causes say
+// their reason to all.
+var publicWords = map[Cause]string{
+	CauseSuspension: "suspended by the operator",
+	CauseReview:     "held for a review by the operator",
+	CauseRelisting:  "put back by the operator",
+}
+
+// An Actor is what kind of author makes a change.
+type Actor string
+
+const (
+	ActorRecorder Actor = "recorder" // the paid path, by the evidence of a delivery
+	ActorAdmin    Actor = "admin"
+	ActorOwner    Actor = "owner"
+	ActorSystem   Actor = "system" // the program itself, where nobody asked it to
+)
+
+// Actors returns every actor.
+func Actors() []Actor { return []Actor{ActorRecorder, ActorAdmin, ActorOwner, ActorSystem} }
+
+// An Author is who makes a change. The zero value is nobody, and may change nothing.
+type Author struct {
+	Actor Actor
+	Name  string // shown to owners and admins: "admin token"
+}
+
+// Recorder is the author of what follows from a delivery, AdminToken whoever has the admin token, System the program itself.
+var (
+	Recorder   = Author{ActorRecorder, "recorder"}
+	AdminToken = Author{ActorAdmin, "admin token"}
+	System     = Author{ActorSystem, "system"}
+)
+
+// A Move is one step that a service's state may take, and who may make it.
+type Move struct {
+	From  State
+	Cause Cause
+	By    Actor
+	To    State
+}
+
+// Moves is the whole state machine: what is not listed cannot happen. The table service_moves is the same, and the database refuses any other; a
+// test compares. What leads back from delisted is a review of the strikes and belongs to package delivery.
+func Moves() []Move {
+	return []Move{
+		{"", CauseCreated, ActorOwner, Listed},
+		{"", CauseCreated, ActorAdmin, Listed},
+		{"", CauseCreated, ActorSystem, Listed},
+
+		{Listed, CauseStrikes, ActorRecorder, Delisted},
+
+		// Not from delisted: putting it back would then pass by its strikes.
+		{Listed, CauseSuspension, ActorAdmin, Suspended},
+		{Held, CauseSuspension, ActorAdmin, Suspended},
+
+		{Listed, CauseReview, ActorAdmin, Held},
+		{Listed, CauseReview, ActorRecorder, Held},
+		{Listed, CauseReview, ActorSystem, Held},
+
+		{Suspended, CauseRelisting, ActorAdmin, Listed},
+		{Held, CauseRelisting, ActorAdmin, Listed},
+
+		{Listed, CauseWithdrawn, ActorOwner, Retired},
+		{Listed, CauseWithdrawn, ActorAdmin, Retired},
+		{Delisted, CauseWithdrawn, ActorOwner, Retired},
+		{Delisted, CauseWithdrawn, ActorAdmin, Retired},
+		{Suspended, CauseWithdrawn, ActorOwner, Retired},
+		{Suspended, CauseWithdrawn, ActorAdmin, Retired},
+		{Held, CauseWithdrawn, ActorOwner, Retired},
+		{Held, CauseWithdrawn, ActorAdmin, Retired},
+	}
+}
+
+// movesOf returns the states from which an actor may move a service for a cause, and where that leads; none where it may not at all.
+func movesOf(cause Cause, by Actor) (from []State, to State) {
+	for _, m := range Moves() {
+		if m.Cause == cause && m.By == by {
+			from, to = append(from, m.From), m.To
+		}
+	}
+	return from, to
+}
+
+// PublicReason is the reason of the service's state in words for everybody. StateReason is for its owner and for admins.
+func (s *Service) PublicReason() string { return publicReason(s.StateCause, s.StateReason) }
+
+func publicReason(cause Cause, reason string) string {
+	if words, ok := publicWords[cause]; ok {
+		return words
+	}
+	return reason
+}
+
+const reasonLenMax = 500
+
+// ParseReason reads the body of a request that takes a service off the shelf or puts it back: {"reason": "…"}.
+func ParseReason(body []byte) (string, error) {
+	var problems []refusal.Field
+	f, err := openForm(body, &problems)
+	if err != nil {
+		return "", err
+	}
+	reason := f.text("reason", 1, reasonLenMax)
+	f.end()
+	return reason, refused(problems)
+}
+
+// WhyNot refuses, in words, a change that does not lead out of the state that a service is in.
+func WhyNot(from State, cause Cause) *refusal.Error {
+	switch {
+	case from == Retired:
+		return refusal.New(call.Conflict, "the service is retired, which is for good")
+	case cause == CauseRelisting && from == Listed:
+		return refusal.New(call.Conflict, "the service is on the shelf already")
+	case cause == CauseRelisting && from == Delisted:
+		return refusal.New(call.Conflict, "the service is delisted for its strikes, and is put back by a review of them, which is not built yet; "+
+			"what is put back here was suspended or held")
+	}
+	return refusal.New(call.Conflict, "the service is %s already", from)
+}
