@@ -1,0 +1,36 @@
+package hostiletest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/hostile.md instead of comparing it")
+
+// TestMain makes this program trust the certificates of the tests and ask their name server: what a service does to either is seen by the
+// program as it is put together in production.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "hostiletest-")
+	if err == nil {
+		err = authority.write(filepath.Join(dir, "ca.pem"))
+	}
+	if err == nil {
+		err = os.Setenv("SSL_CERT_FILE", filepath.Join(dir, "ca.pem"))
+	}
+	if err == nil {
+		err = os.Setenv("SSL_CERT_DIR", dir)
+	}
+	if err == nil {
+		err = resolver.start()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
