@@ -43,6 +43,7 @@ const (
 type App struct {
 	process
 	wraps     wraps
+	resolver  upstream.Resolver // nil: that of the machine
 	publicURL string
 
 	path   *delivery.Path
@@ -108,7 +109,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err := a.watch(background, databaseURL, listings, board); err != nil {
 		return nil, err
 	}
-	client := upstream.New(upstream.Options{AllowPrivate: c.Dev})
+	client := upstream.New(upstream.Options{AllowPrivate: c.Dev, Canaries: upstream.NewCanaries(c.Canaries, now), Resolver: a.resolver})
 	a.prober = upstream.NewProber(client, c.ProbeTTL, now)
 	a.stops = append(a.stops, func(ctx context.Context) error { return a.prober.Close(ctx) })
 	fold := c.Cooldown
@@ -134,7 +135,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	return server.New(server.Config{
-		Path: a.path, DB: a.db, Catalog: listings, Rules: rails.rules(c.Dev), Ready: ready, Networks: rails.networks(),
+		Path: a.path, DB: a.db, Catalog: listings, Rules: rails.rules(c.Dev), Upstream: client, Ready: ready, Networks: rails.networks(),
 		Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 	}), nil
 }

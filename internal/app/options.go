@@ -4,6 +4,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/facilitator"
 	"market/internal/refund"
+	"market/internal/upstream"
 )
 
 // An Option changes how an App is put together. They are for tests, which put a facilitator between us and our engine that lies, loses
@@ -20,6 +21,9 @@ func WithSettler(w Wrap) Option { return func(a *App) { a.wraps.settler = w } }
 
 // WithSender sends refunds through another facilitator. What became of them is read from the chain anyway.
 func WithSender(w Wrap) Option { return func(a *App) { a.wraps.sender = w } }
+
+// WithResolver looks the names of services up in another way.
+func WithResolver(r upstream.Resolver) Option { return func(a *App) { a.resolver = r } }
 
 func (w wraps) around(r rail) (delivery.Settler, refund.Sender) {
 	var (

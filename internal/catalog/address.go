@@ -1,6 +1,23 @@
 package catalog
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+
+	"code.dny.dev/ssrf"
+)
+
+// publicPorts are the ports that a public service may have. Others are as likely somebody's database.
+var publicPorts = []uint16{443, 8443}
+
+// PublicPort says whether a stranger's service may have a port.
+func PublicPort(port uint16) bool { return slices.Contains(publicPorts, port) }
+
+// special is a list of special ranges that others keep: IPv4 by IANA's registry, IPv6 by what is inside 2000::/3 and not special there. It
+// has all of ours, and the ranges of AS112 and AMT beside them. Ours is asked all the same: each refusal counts, so that a new version of
+// either cannot open what the other closes. The library alone takes the zero address for a public one, and does not look at what an
+// IPv4-mapped address maps to.
+var special = ssrf.New(ssrf.WithAnyPort())
 
 // notPublic lists what netip's own predicates do not know: ranges that are global unicast by form and lead inside somebody's network,
 // or carry an IPv4 address that may.
@@ -28,12 +45,18 @@ var notPublic = []netip.Prefix{
 }
 
 // PublicAddress says whether an address is one that a stranger's service may have: reachable over the public internet, and not a form
-// that carries another address inside. It is asked when a listing is written and again at every dial, because a name can move.
+// that carries another address inside. It is asked when a listing is written and again at every dial, because a name can move. An
+// IPv4-mapped address is judged by what it maps to: the resolver gives IPv4 addresses in that form, too.
 func PublicAddress(a netip.Addr) bool {
 	if a.Zone() != "" {
 		return false
 	}
 	a = a.Unmap()
+	return ordinary(a) && special.SafeAddr(a) == nil
+}
+
+// ordinary is our own opinion of an address.
+func ordinary(a netip.Addr) bool {
 	if !a.IsValid() || !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
 	}

@@ -18,11 +18,8 @@ var (
 	numericForm = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
 )
 
-// publicPorts are the ports that a public service may have. Others are as likely somebody's database.
-var publicPorts = map[string]bool{"": true, "443": true, "8443": true}
-
 // ParseBaseURL reads where a service is, and returns the form that is stored and used: scheme, host, port, path prefix, put together
-// from the parsed parts. Whether a host name leads to a public address is checked at each dial.
+// from the parsed parts. Where a host name leads is not asked here: package upstream looks it up before a listing is stored, and at every dial.
 func ParseBaseURL(text string, rules Rules) (string, error) {
 	if len(text) > baseURLLenMax {
 		return "", fmt.Errorf("must not be longer than %d characters", baseURLLenMax)
@@ -69,11 +66,13 @@ func checkHost(u *url.URL, rules Rules) (string, error) {
 	}
 	host := name
 	if address, err := netip.ParseAddr(name); err == nil {
-		if !rules.AllowPrivate && !PublicAddress(address) {
-			return "", errors.New("must not have a private address")
-		}
-		if address.Zone() != "" {
+		switch {
+		case address.Zone() != "":
 			return "", errors.New("must not have an address with a zone")
+		case address.Is4In6() && !rules.AllowPrivate:
+			return "", errors.New("must not have an IPv4 address in the form of an IPv6 one")
+		case !PublicAddress(address) && !rules.AllowPrivate:
+			return "", fmt.Errorf("must have a public address; %s is not one", address)
 		}
 		if address.Is6() {
 			host = "[" + address.String() + "]"
@@ -91,14 +90,18 @@ func checkHost(u *url.URL, rules Rules) (string, error) {
 	if port == "" && strings.HasSuffix(u.Host, ":") {
 		return "", errors.New("must not end its host with a colon")
 	}
-	if !rules.AllowPrivate && !publicPorts[port] {
-		return "", errors.New("must have port 443 or 8443")
-	}
-	if port == "" || (u.Scheme == "https" && port == "443") || (u.Scheme == "http" && port == "80") {
+	if port == "" {
 		return host, nil
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || port[0] == '0' {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || port[0] == '0' {
 		return "", errors.New("must have a port from 1 to 65535")
+	}
+	if !rules.AllowPrivate && !PublicPort(uint16(n)) {
+		return "", errors.New("must have port 443 or 8443")
+	}
+	if (u.Scheme == "https" && n == 443) || (u.Scheme == "http" && n == 80) {
+		return host, nil
 	}
 	return host + ":" + port, nil
 }

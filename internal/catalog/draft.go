@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -15,6 +16,7 @@ const (
 	tagsMax        = 5
 	endpointsMax   = 100 // of one service, on the shelf
 	slugLenMax     = 64
+	probeBytesMax  = 4 << 10
 	nameLenMax     = 80
 	descriptionMax = 500
 	tagLenMax      = 32
@@ -24,7 +26,9 @@ var (
 	slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
 	tagForm  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
-	probeMethods = []string{"GET", "HEAD"} // without side effects: it is sent every few seconds and nobody pays for it
+	// The probe is sent every few seconds and nobody pays for it, so it must have no side effects. POST is for services that sell nothing else
+	// and have no page of health: its provider says what to send, and answers for what that does.
+	probeMethods = []string{"GET", "HEAD", "OPTIONS", "POST"}
 )
 
 // reservedSlugs would stand where the API or a page has, or may get, a name of its own.
@@ -203,8 +207,27 @@ func (f *form) probe(name string) Probe {
 		}
 		p.Statuses = statuses
 	}
+	p.Body = g.probeBody(p.Method)
 	g.end()
 	return p
+}
+
+// probeBody reads what is sent with a probe that has a body.
+func (f *form) probeBody(method string) json.RawMessage {
+	v, ok := f.jsonMember("body")
+	if !ok {
+		return nil
+	}
+	body := encodeValue(v)
+	switch {
+	case method != "POST":
+		f.wrong("body", "must be left out unless the method is POST")
+	case len(body) > probeBytesMax:
+		f.wrong("body", "must not be longer than %d bytes", probeBytesMax)
+	default:
+		return body
+	}
+	return nil
 }
 
 // checkProbePath accepts what a template accepts, without parameters.

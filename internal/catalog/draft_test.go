@@ -97,29 +97,34 @@ func TestParseDraft_NamesTheMemberThatIsWrong(t *testing.T) {
 		value  any
 		want   string
 	}{
-		"a slug in capitals":                       {"slug", "Weather", "/slug"},
-		"a slug that ends with a hyphen":           {"slug", "weather-", "/slug"},
-		"a slug with a slash":                      {"slug", "a/b", "/slug"},
-		"a slug that is too long":                  {"slug", strings.Repeat("a", 65), "/slug"},
-		"a reserved slug":                          {"slug", "import", "/slug"},
-		"an empty slug":                            {"slug", "", "/slug"},
-		"an empty name":                            {"name", "", "/name"},
-		"a name that is a number":                  {"name", 1, "/name"},
-		"a name that is null":                      {"name", nil, "/name"},
-		"a name with a line break":                 {"name", "a\nb", "/name"},
-		"a name that turns the writing direction":  {"name", "a\u202eb", "/name"},
-		"a name that is too long":                  {"name", strings.Repeat("é", 81), "/name"},
-		"a description with U+0000":                {"description", "a\x00b", "/description"},
-		"too many tags":                            {"tags", []string{"a", "b", "c", "d", "e", "f"}, "/tags"},
-		"a tag with a space":                       {"tags", []string{"a", "b c"}, "/tags/1"},
-		"a tag twice":                              {"tags", []string{"a", "a"}, "/tags/1"},
-		"tags that are a string":                   {"tags", "a", "/tags"},
-		"headers, which come later":                {"headers", object{"X-Api-Key": "k"}, "/headers"},
-		"capacity, which comes later":              {"capacity", object{"concurrency": 2}, "/capacity"},
-		"an unknown member":                        {"colour", "red", "/colour"},
-		"an http base URL":                         {"base_url", "http://api.weather.example", "/base_url"},
-		"no probe":                                 {"probe", nil, "/probe"},
-		"a probe that changes things":              {"probe", object{"method": "POST", "path": "/", "statuses": []string{"200"}}, "/probe/method"},
+		"a slug in capitals":                      {"slug", "Weather", "/slug"},
+		"a slug that ends with a hyphen":          {"slug", "weather-", "/slug"},
+		"a slug with a slash":                     {"slug", "a/b", "/slug"},
+		"a slug that is too long":                 {"slug", strings.Repeat("a", 65), "/slug"},
+		"a reserved slug":                         {"slug", "import", "/slug"},
+		"an empty slug":                           {"slug", "", "/slug"},
+		"an empty name":                           {"name", "", "/name"},
+		"a name that is a number":                 {"name", 1, "/name"},
+		"a name that is null":                     {"name", nil, "/name"},
+		"a name with a line break":                {"name", "a\nb", "/name"},
+		"a name that turns the writing direction": {"name", "a\u202eb", "/name"},
+		"a name that is too long":                 {"name", strings.Repeat("é", 81), "/name"},
+		"a description with U+0000":               {"description", "a\x00b", "/description"},
+		"too many tags":                           {"tags", []string{"a", "b", "c", "d", "e", "f"}, "/tags"},
+		"a tag with a space":                      {"tags", []string{"a", "b c"}, "/tags/1"},
+		"a tag twice":                             {"tags", []string{"a", "a"}, "/tags/1"},
+		"tags that are a string":                  {"tags", "a", "/tags"},
+		"headers, which come later":               {"headers", object{"X-Api-Key": "k"}, "/headers"},
+		"capacity, which comes later":             {"capacity", object{"concurrency": 2}, "/capacity"},
+		"an unknown member":                       {"colour", "red", "/colour"},
+		"an http base URL":                        {"base_url", "http://api.weather.example", "/base_url"},
+		"no probe":                                {"probe", nil, "/probe"},
+		"a probe that changes things":             {"probe", object{"method": "DELETE", "path": "/", "statuses": []string{"200"}}, "/probe/method"},
+		"a probe by GET with a body":              {"probe", object{"path": "/", "statuses": []string{"200"}, "body": object{}}, "/probe/body"},
+		"a probe by OPTIONS with a body":          {"probe", object{"method": "OPTIONS", "path": "/", "statuses": []string{"200"}, "body": 1}, "/probe/body"},
+		"a probe with too long a body": {"probe", object{"method": "POST", "path": "/", "statuses": []string{"200"},
+			"body": strings.Repeat("a", 4<<10-1)}, "/probe/body"},
+		"a probe with U+0000 in its body":          {"probe", object{"method": "POST", "path": "/", "statuses": []string{"200"}, "body": "\x00"}, "/probe/body"},
 		"a relative probe path":                    {"probe", object{"path": "healthz", "statuses": []string{"200"}}, "/probe/path"},
 		"a probe path that leaves the prefix":      {"probe", object{"path": "/../x", "statuses": []string{"200"}}, "/probe/path"},
 		"a probe path with parameters":             {"probe", object{"path": "/{x}", "statuses": []string{"200"}}, "/probe/path"},
@@ -183,6 +188,33 @@ func TestParseDraft_ReportsEverythingAtOnce(t *testing.T) {
 	want := []string{"/base_url", "/endpoints/0/path", "/endpoints/0/price_usd", "/name", "/probe", "/slug", "/x"}
 	if got := namesOf(t, err); !slices.Equal(got, want) {
 		t.Errorf("fields = %q, want %q", got, want)
+	}
+}
+
+// B129: a service that sells nothing but POST is probed by POST, with the input that its provider names.
+func TestParseDraft_AProbeByPostMayHaveABody(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		body any
+		want string
+	}{
+		"an object":                  {map[string]any{"city": "Lima & more", "n": json.Number("1.0")}, `{"city":"Lima & more","n":1.0}`},
+		"as long as it may be":       {strings.Repeat("a", 4<<10-2), `"` + strings.Repeat("a", 4<<10-2) + `"`},
+		"a number":                   {0, "0"},
+		"a value that is false":      {false, "false"},
+		"none, which is no body too": {nil, ""},
+	} {
+		body := edited(t, func(listing, _ map[string]any) {
+			probe := map[string]any{"method": "POST", "path": "/status", "statuses": []string{"200"}}
+			if tt.body != nil {
+				probe["body"] = tt.body
+			}
+			listing["probe"] = probe
+		})
+		d, err := ParseDraft(body, production())
+		if err != nil || d.Probe.Method != "POST" || string(d.Probe.Body) != tt.want {
+			t.Errorf("%s: probe %s with the body %.50q, %v, want POST with %.50q", name, d.Probe.Method, d.Probe.Body, err, tt.want)
+		}
 	}
 }
 

@@ -43,11 +43,13 @@ type Service struct {
 	base *url.URL // BaseURL, parsed by prepare
 }
 
-// A Probe is how a service shows that it lives: a request without side effects and the statuses that mean yes.
+// A Probe is how a service shows that it lives: a request without side effects and the statuses that mean yes. It is sent every few seconds
+// while the service is wanted, and nobody pays for it.
 type Probe struct {
 	Method   string
 	Path     string // escaped, absolute, below the service's base URL
 	Statuses Statuses
+	Body     json.RawMessage // sent as application/json; nil: none
 }
 
 // An Endpoint is one method and path that is sold at one price.

@@ -14,7 +14,7 @@ import (
 // stays acceptable after it was followed by another. Everything is read by one statement, so no endpoint is ever seen without its
 // service or its price.
 const columnsSQL = `
-SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses,
+SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
        s.state, s.state_reason, s.state_since, s.created_at,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
        e.served_statuses, e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.retired_at IS NOT NULL,
@@ -52,7 +52,7 @@ type row struct {
 func scanRow(rows pgx.Rows) (row, error) {
 	var r row
 	s, e := &r.service, &r.endpoint
-	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses,
+	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses, (*[]byte)(&s.Probe.Body),
 		&s.State, &s.StateReason, &s.StateSince, &s.CreatedAt,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),

@@ -79,6 +79,9 @@ func TestStore_Create_KeepsTheWholeListing(t *testing.T) {
 		got.Probe.Path != "/healthz" || got.Probe.Statuses.String() != "200-399" || got.Broken != "" {
 		t.Errorf("service = %+v", got)
 	}
+	if got.Probe.Body != nil {
+		t.Errorf("a probe without a body has %q", got.Probe.Body)
+	}
 	if len(got.Endpoints) != 2 {
 		t.Fatalf("%d endpoints, want 2", len(got.Endpoints))
 	}
@@ -96,6 +99,18 @@ func TestStore_Create_KeepsTheWholeListing(t *testing.T) {
 	}
 	if err := e.CheckInput(catalog.Input{Body: []byte(`{}`)}); reasonOf(err) != call.InputInvalid {
 		t.Errorf("the stored schema lets an empty object pass: %v", err)
+	}
+}
+
+func TestStore_Create_KeepsTheBodyOfAProbeLetterByLetter(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	d := draft(t, "weather", "/")
+	d.Probe.Method, d.Probe.Body = "POST", []byte(`{"b":1.0,"a":[1e2]}`)
+	create(t, db, d)
+	got, err := store.Find(t.Context(), db, "weather")
+	if err != nil || got.Probe.Method != "POST" || string(got.Probe.Body) != string(d.Probe.Body) {
+		t.Errorf("probe = %s with %s, %v, want POST with %s", got.Probe.Method, got.Probe.Body, err, d.Probe.Body)
 	}
 }
 

@@ -33,6 +33,7 @@ type Config struct {
 	StrikeLimit   int           `env:"MARKET_STRIKE_LIMIT" envDefault:"3" expect:"a number from 1 to 100" meaning:"open strikes in the window that delist a service"`
 	Cooldown      time.Duration `env:"MARKET_COOLDOWN" envDefault:"60s" expect:"a duration from 1ms to 24h" meaning:"how long a service rests after a failure"`
 	ProbeTTL      time.Duration `env:"MARKET_PROBE_TTL" envDefault:"5s" expect:"a duration from 1ms to 10m" meaning:"how long a liveness verdict counts"`
+	Canaries      Canaries      `env:"MARKET_CANARIES" expect:"at most 8 of host:port or URLs, separated by commas, or none" shown:"none" meaning:"hosts that are always up: while one of them takes no connection, a service that cannot be connected to in time is not blamed"`
 	RefundLimit   Limit         `env:"MARKET_REFUND_LIMIT" envDefault:"5/10m" expect:"count/duration, such as 5/10m: 1 to 1000000 in 1s to 24h" meaning:"refunded calls of a payer at an endpoint before it is refused there"`
 	AdminToken    Secret        `env:"MARKET_ADMIN_TOKEN" expect:"at least 16 characters" shown:"none: the API takes no admin" meaning:"bearer token of the admin API"`
 	FeeBPS        int           `env:"MARKET_FEE_BPS" envDefault:"500" expect:"basis points from 0 to 10000" meaning:"our fee on a call, pinned when its payment is claimed"`

@@ -67,6 +67,8 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 	}{
 		"the example":               {func(_, _, _ map[string]any) {}, true},
 		"the least":                 {func(s, p, e map[string]any) { least(s, p, e) }, true},
+		"a probe by OPTIONS":        {func(_, p, _ map[string]any) { p["method"] = "OPTIONS"; delete(p, "body") }, true},
+		"a probe by POST, no body":  {func(_, p, _ map[string]any) { delete(p, "body") }, true},
 		"a status and a range":      {probe("statuses", []any{"200-299,401", "404"}), true},
 		"an example that is a list": {func(_, _, e map[string]any) { delete(e, "output_schema"); e["output_example"] = []any{1} }, true},
 
@@ -82,7 +84,10 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 		"six tags":                    {set("tags", []any{"a", "b", "c", "d", "e", "f"}), false},
 		"a tag twice":                 {set("tags", []any{"a", "a"}), false},
 		"an empty base URL":           {set("base_url", ""), false},
-		"a probe that writes":         {probe("method", "POST"), false},
+		"a probe by PUT":              {probe("method", "PUT"), false},
+		"a probe by GET with a body":  {probe("method", "GET"), false},
+		"a body and no method":        {func(_, p, _ map[string]any) { delete(p, "method") }, false},
+		"a body that is null":         {probe("body", nil), false},
 		"a probe path without slash":  {probe("path", "healthz"), false},
 		"no status":                   {probe("statuses", []any{}), false},
 		"an informational status":     {probe("statuses", []any{"100"}), false},
@@ -123,6 +128,7 @@ func least(service, probe, endpoint map[string]any) {
 		delete(service, name)
 	}
 	delete(probe, "method")
+	delete(probe, "body")
 	for name := range endpoint {
 		if name != "method" && name != "path" && name != "price_usd" {
 			delete(endpoint, name)

@@ -33,6 +33,7 @@ type Config struct {
 	DB         *pgxpool.Pool
 	Catalog    *catalog.Catalog
 	Rules      catalog.Rules // of what may be listed
+	Upstream   Upstream
 	Ready      *readiness.Checker
 	Networks   []chain.Network
 	Proxies    []netip.Prefix // whose forwarded headers count
@@ -49,6 +50,7 @@ type Server struct {
 	db         *pgxpool.Pool
 	catalog    *catalog.Catalog
 	rules      catalog.Rules
+	upstream   Upstream
 	store      catalog.Store
 	ready      *readiness.Checker
 	networks   []chain.Network
@@ -63,7 +65,7 @@ type Server struct {
 // New returns a server.
 func New(c Config) *Server {
 	return &Server{
-		path: c.Path, db: c.DB, catalog: c.Catalog, rules: c.Rules, ready: c.Ready, networks: c.Networks, proxies: c.Proxies, own: c.Own,
+		path: c.Path, db: c.DB, catalog: c.Catalog, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks, proxies: c.Proxies, own: c.Own,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, log: c.Log, now: c.Now,
 	}
 }

@@ -24,6 +24,9 @@ func (s *Server) createService(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.vetHost(c, draft.BaseURL); err != nil {
+		return err
+	}
 	var made catalog.Service
 	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
 		made, err = s.store.Create(c.Request().Context(), tx, draft)
@@ -35,6 +38,7 @@ func (s *Server) createService(c echo.Context) error {
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
 	view := s.ownersView(&made)
+	view.Checks = []checkView{s.checkProbe(c, &made)}
 	for _, e := range view.Endpoints {
 		s.logWarnings(made.Slug, e)
 	}
@@ -209,12 +213,16 @@ type serviceView struct {
 	StateSince  string         `json:"state_since"`
 	CreatedAt   string         `json:"created_at"`
 	Endpoints   []endpointView `json:"endpoints"`
+	// Checks are for whoever has just made the listing.
+	Checks []checkView `json:"checks,omitempty"`
 }
 
 type probeView struct {
 	Method   string   `json:"method"`
 	Path     string   `json:"path"`
 	Statuses []string `json:"statuses"`
+	// Body is for the owner of the listing alone.
+	Body json.RawMessage `json:"body,omitempty"`
 }
 
 type endpointView struct {

@@ -9,6 +9,7 @@ import (
 // ownersView is a listing as its owner sees it: with what may surprise about each endpoint.
 func (s *Server) ownersView(v *catalog.Service) serviceView {
 	view := s.serviceView(v)
+	view.Probe.Body = v.Probe.Body
 	for i, e := range v.Endpoints {
 		view.Endpoints[i].Warnings = s.path.Warnings(v, e)
 	}

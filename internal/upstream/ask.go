@@ -53,7 +53,8 @@ func (c *Client) Ask(ctx context.Context, r Request) Result {
 func (c *Client) ask(parent context.Context, r Request) Result {
 	ctx, cancel := context.WithTimeout(parent, r.Endpoint.Timeout)
 	defer cancel()
-	var p progress
+	p := progress{stop: cancel}
+	began := c.now()
 	request, err := newRequest(p.watch(ctx), r)
 	if err != nil {
 		return failed(cause{call.LocalError, "the request could not be built"}, 0, err)
@@ -61,7 +62,7 @@ func (c *Client) ask(parent context.Context, r Request) Result {
 	// The transport and not a http.Client: nothing follows redirects or keeps cookies.
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
-		return failed(classify(err, &p, parent.Err() != nil), 0, err)
+		return failed(c.blame(parent, err, &p, began), 0, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 
@@ -105,7 +106,7 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 }
 
 // askOnce keeps net/http from sending a request again by itself when a kept connection breaks: it does that for methods that it takes for
-// harmless, as long as it can have the body again. A call is asked once, whatever its method.
+// harmless, as long as it can have the body again. A call is asked once, whatever its method. Over HTTP/2 progress sees to that.
 func askOnce(request *http.Request) {
 	if catalog.TakesBody(request.Method) || request.Method == http.MethodDelete {
 		return // never repeated once something was written

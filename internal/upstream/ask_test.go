@@ -115,7 +115,17 @@ func TestClient_Ask_ClassifiesBrokenConnections(t *testing.T) {
 		"two lengths":                    {accept(t, says("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")), call.UpstreamBadResponse},
 		"another protocol":               {accept(t, says("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")), call.UpstreamBadResponse},
 		"a hint before the answer":       {accept(t, says("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")), call.OK},
-		"hints without end":              {accept(t, says(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 50))), call.UpstreamBadResponse},
+		"hints, and no answer":           {accept(t, says(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 50))), call.UpstreamBadResponse},
+		"hints without end":              {accept(t, withoutEnd("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")), call.UpstreamBadResponse},
+		"headers without end":            {accept(t, withoutEnd("HTTP/1.1 200 OK\r\n", "X: y\r\n")), call.UpstreamBadResponse},
+		"a malformed header":             {accept(t, says("HTTP/1.1 200 OK\r\nno colon\r\n\r\n")), call.UpstreamBadResponse},
+		"a header with a bad value":      {accept(t, says("HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\n")), call.UpstreamBadResponse},
+		"a status of four digits":        {accept(t, says("HTTP/1.1 2000 OK\r\n\r\n")), call.UpstreamBadResponse},
+		"a length and chunks":            {accept(t, says("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")), call.OK},
+		"a coding nobody knows":          {accept(t, says("HTTP/1.1 200 OK\r\nTransfer-Encoding: x\r\n\r\nok")), call.UpstreamBadResponse},
+		"a length that is none":          {accept(t, says("HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok")), call.UpstreamBadResponse},
+		"a reset in the answer":          {accept(t, func(c net.Conn) { says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")(c); resetOnClose(c) }), call.UpstreamBadResponse},
+		"a trailer that is malformed":    {accept(t, says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nno colon\r\n\r\n")), call.UpstreamBadResponse},
 		"a body that ends by closing":    {accept(t, says("HTTP/1.0 200 OK\r\n\r\nok")), call.OK},
 		"a length past the limit":        {accept(t, says("HTTP/1.1 200 OK\r\nContent-Length: 1025\r\n\r\n")), call.UpstreamTooLarge},
 		"503, cut short":                 {accept(t, says("HTTP/1.1 503 No\r\nContent-Length: 1000\r\n\r\nabc")), call.Upstream5xx},
@@ -140,6 +150,18 @@ func TestClient_Ask_ClassifiesBrokenConnections(t *testing.T) {
 	}
 }
 
+// withoutEnd returns a talk that says something once and the last part of it until nobody listens any more.
+func withoutEnd(parts ...string) func(net.Conn) {
+	return func(c net.Conn) {
+		readHead(c)
+		_, err := io.WriteString(c, strings.Join(parts[:len(parts)-1], ""))
+		again := strings.Repeat(parts[len(parts)-1], 100)
+		for err == nil {
+			_, err = io.WriteString(c, again)
+		}
+	}
+}
+
 // plainHTTP answers the first bytes of a TLS handshake in plain text.
 func plainHTTP(c net.Conn) {
 	var hello [1]byte
@@ -150,9 +172,7 @@ func plainHTTP(c net.Conn) {
 // reset reads the request and answers with a TCP reset.
 func reset(c net.Conn) {
 	readHead(c)
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
+	resetOnClose(c)
 }
 
 func TestClient_Ask_EndsAtTheEndpointsTimeout(t *testing.T) {
@@ -215,6 +235,7 @@ func TestClient_Ask_WhoeverStopsTheRequestIsNotTheService(t *testing.T) {
 	}
 }
 
+// B100: neither the request nor anything that came with it goes where a redirect points.
 func TestClient_Ask_FollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int32

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"syscall"
+	"time"
 
 	"market/internal/call"
 	"market/internal/catalog"
@@ -31,7 +32,7 @@ func classify(err error, p *progress, stopped bool) cause {
 	var (
 		forbidden *forbiddenAddressError
 		dns       *net.DNSError
-		errno     syscall.Errno
+		roots     x509.SystemRootsError
 	)
 	switch {
 	case stopped:
@@ -42,11 +43,16 @@ func classify(err error, p *progress, stopped bool) cause {
 		return cause{call.UpstreamUnreachable, "the service's name does not exist"}
 	case errors.As(err, &dns):
 		return cause{call.EgressDown, "the service's name could not be looked up from here"}
-	case errors.As(err, &errno) && slices.Contains(ourErrnos, errno):
+	case errors.As(err, &roots):
+		return cause{call.LocalError, "no certificate can be checked here"}
+	case isOurs(err):
 		return cause{call.EgressDown, "no connection could be made from here"}
 	case isTimeout(err):
 		if p.resolving.Load() && !p.connected.Load() {
 			return cause{call.EgressDown, "the service's name could not be looked up from here in time"}
+		}
+		if p.connecting() {
+			return cause{call.UpstreamTimeout, "no connection to the service could be made in time"}
 		}
 		return cause{call.UpstreamTimeout, "the service did not answer in time"}
 	case p.answered.Load():
@@ -56,9 +62,25 @@ func classify(err error, p *progress, stopped bool) cause {
 	case isTLS(err) || p.handshaking.Load():
 		return cause{call.UpstreamUnreachable, "no secure connection: the service's certificate or its TLS is not valid"}
 	case p.connected.Load() || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
-		return cause{call.UpstreamUnreachable, "the service hung up before it answered"}
+		return cause{call.UpstreamUnreachable, "the service hung up, or broke the protocol, before it answered"}
 	}
 	return cause{call.LocalError, "the request could not be sent"}
+}
+
+// blame is classify with the canaries heard. A connection that is not made in time looks the same whether the service is gone or our own way
+// out is: only there do they have a say. since is when the request began.
+func (c *Client) blame(ctx context.Context, err error, p *progress, since time.Time) cause {
+	is := classify(err, p, ctx.Err() != nil)
+	if is.reason == call.UpstreamTimeout && p.connecting() && c.canaries.Ask(ctx, since).Fails() {
+		return cause{call.EgressDown, "no connection could be made from here: hosts that are known to be up could not be reached either"}
+	}
+	return is
+}
+
+// isOurs says whether an error is about this machine or its network alone.
+func isOurs(err error) bool {
+	errno, ok := errors.AsType[syscall.Errno](err)
+	return ok && slices.Contains(ourErrnos, errno)
 }
 
 func isTimeout(err error) bool {
@@ -66,17 +88,14 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &n) && n.Timeout())
 }
 
+// isTLS knows the errors of a handshake that have a type. An alert has none that can be seen from outside; where a request was in its
+// handshake, that decides.
 func isTLS(err error) bool {
 	var (
-		verification *tls.CertificateVerificationError
+		verification *tls.CertificateVerificationError // whatever is wrong with a certificate is inside
 		record       tls.RecordHeaderError
-		alert        tls.AlertError
-		authority    x509.UnknownAuthorityError
-		host         x509.HostnameError
-		invalid      x509.CertificateInvalidError
 	)
-	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
-		errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+	return errors.As(err, &verification) || errors.As(err, &record)
 }
 
 // statusCause says what a status means at an endpoint; call.OK where it is what the listing promises.

@@ -1,13 +1,12 @@
 package upstream
 
 import (
-	"net"
+	"crypto/tls"
 	"net/http"
 	"time"
 )
 
 const (
-	dialTimeout         = 10 * time.Second // the endpoint's own timeout ends a dial earlier
 	tlsTimeout          = 10 * time.Second
 	headerBytesMax      = 64 << 10
 	idleConnsPerService = 256
@@ -20,12 +19,16 @@ const (
 // Options configure a Client.
 type Options struct {
 	AllowPrivate bool             // development: services may be on private addresses
+	Canaries     *Canaries        // nil: nobody to ask whether a connection that times out is our trouble
+	Resolver     Resolver         // nil: that of the machine
 	Now          func() time.Time // for dates in Retry-After; nil is time.Now
 }
 
 // A Client sends requests to services. It is safe for concurrent use.
 type Client struct {
 	now       func() time.Time
+	dialer    *dialer
+	canaries  *Canaries
 	transport *http.Transport
 }
 
@@ -34,13 +37,11 @@ func New(o Options) *Client {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	if !o.AllowPrivate {
-		dialer.ControlContext = guard
-	}
-	return &Client{now: o.Now, transport: &http.Transport{
+	dialer := newDialer(o.Resolver, o.AllowPrivate)
+	return &Client{now: o.Now, dialer: dialer, canaries: o.Canaries, transport: &http.Transport{
 		// No Proxy: one of the environment would see every request and make the address check meaningless.
 		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12}, // and nothing that loosens what is verified
 		TLSHandshakeTimeout:    tlsTimeout,
 		MaxIdleConnsPerHost:    idleConnsPerService,
 		IdleConnTimeout:        idleTimeout,

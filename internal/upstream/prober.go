@@ -17,6 +17,7 @@ import (
 const (
 	probeTimeout = 3 * time.Second
 	backOffMax   = time.Minute
+	troubleTTL   = time.Second
 )
 
 // ErrClosed is an answer that a closed Prober can't give.
@@ -28,6 +29,18 @@ type Verdict struct {
 	At     time.Time   // when the probe ended, in this process's time
 	Reason call.Reason // why not; empty for a live service. EgressDown and LocalError say that the trouble is ours
 	Why    string      // the same for people; public
+}
+
+// isTrouble says whether a reason tells about us and nothing about the service.
+func isTrouble(r call.Reason) bool { return r == call.EgressDown || r == call.LocalError }
+
+// holds is for how long a verdict counts. One that only says that we could not look counts so briefly that it spares us a storm of probes and
+// keeps nobody from a service that lives.
+func (v Verdict) holds(ttl time.Duration) time.Duration {
+	if isTrouble(v.Reason) {
+		return min(ttl, troubleTTL)
+	}
+	return ttl
 }
 
 // A Prober asks services whether they live, remembers each verdict for its TTL, and asks on its own while people want a service that
@@ -46,10 +59,16 @@ type Prober struct {
 	closed   bool
 	running  sync.WaitGroup // added to with mu held and closed false
 	verdicts map[uuid.UUID]Verdict
-	wanted   map[uuid.UUID]time.Time // services with a background prober, and when each was last asked for
+	wanted   map[uuid.UUID]want // services with a background prober
 }
 
-// NewProber returns a prober that sends its probes with c. ttl is how long a verdict holds, good or bad.
+// A want is the last request for a service that does not live, with the listing as it was then: a corrected probe counts at once.
+type want struct {
+	at      time.Time
+	service *catalog.Service
+}
+
+// NewProber returns a prober that sends its probes with c. ttl is how long a verdict on a service holds, good or bad.
 func NewProber(c *Client, ttl time.Duration, now func() time.Time) *Prober {
 	return newProber(c.look, ttl, now)
 }
@@ -58,7 +77,7 @@ func newProber(look func(context.Context, *catalog.Service) cause, ttl time.Dura
 	base, stop := context.WithCancel(context.Background())
 	return &Prober{
 		look: look, ttl: ttl, now: now, jitter: later, base: base, stop: stop,
-		verdicts: map[uuid.UUID]Verdict{}, wanted: map[uuid.UUID]time.Time{},
+		verdicts: map[uuid.UUID]Verdict{}, wanted: map[uuid.UUID]want{},
 	}
 }
 
@@ -71,18 +90,18 @@ func later(d time.Duration) time.Duration {
 // TTL is how long a verdict holds.
 func (p *Prober) TTL() time.Duration { return p.ttl }
 
-// Last returns the verdict on a service if there is one younger than the TTL. It never waits.
+// Last returns the verdict on a service if there is one that still counts. It never waits.
 func (p *Prober) Last(serviceID uuid.UUID) (Verdict, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v, ok := p.verdicts[serviceID]
-	if !ok || p.now().Sub(v.At) >= p.ttl {
+	if !ok || p.now().Sub(v.At) >= v.holds(p.ttl) {
 		return Verdict{}, false
 	}
 	return v, true
 }
 
-// Live returns a verdict younger than the TTL, and probes if there is none. However many ask at once, there is one probe of a service
+// Live returns a verdict that still counts, and probes if there is none. However many ask at once, there is one probe of a service
 // at a time; it has its own deadline and goes on when those who wait for it leave. The error is that of ctx, or ErrClosed.
 func (p *Prober) Live(ctx context.Context, s *catalog.Service) (Verdict, error) {
 	if v, ok := p.Last(s.ID); ok {
@@ -131,13 +150,13 @@ func (p *Prober) Wanted(s *catalog.Service) {
 		return
 	}
 	_, watched := p.wanted[s.ID]
-	p.wanted[s.ID] = p.now()
+	p.wanted[s.ID] = want{p.now(), s}
 	if !watched {
-		p.running.Go(func() { p.watch(s) })
+		p.running.Go(func() { p.watch(s.ID) })
 	}
 }
 
-func (p *Prober) watch(s *catalog.Service) {
+func (p *Prober) watch(serviceID uuid.UUID) {
 	interval := p.ttl
 	for {
 		timer := time.NewTimer(p.jitter(interval))
@@ -147,7 +166,8 @@ func (p *Prober) watch(s *catalog.Service) {
 			timer.Stop()
 			return
 		}
-		if p.forgotten(s.ID, 2*interval) {
+		s := p.stillWanted(serviceID, 2*interval)
+		if s == nil {
 			return
 		}
 		v, err := p.Live(p.base, s)
@@ -155,23 +175,26 @@ func (p *Prober) watch(s *catalog.Service) {
 			return // closed
 		}
 		if v.Live {
-			p.forgotten(s.ID, 0)
+			p.stillWanted(serviceID, 0)
 			return
 		}
-		interval = min(2*interval, max(backOffMax, p.ttl))
+		if !isTrouble(v.Reason) { // a service that was not asked has given no reason to be asked less often
+			interval = min(2*interval, max(backOffMax, p.ttl))
+		}
 	}
 }
 
-// forgotten ends the watch over a service that nobody asked for since so long. Check and end are one step: whoever asks later starts a
-// new watch.
-func (p *Prober) forgotten(serviceID uuid.UUID, since time.Duration) bool {
+// stillWanted returns a service that somebody asked for within so long, and ends the watch over any other. Check and end are one step:
+// whoever asks later starts a new watch.
+func (p *Prober) stillWanted(serviceID uuid.UUID, within time.Duration) *catalog.Service {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now().Sub(p.wanted[serviceID]) < since {
-		return false
+	w := p.wanted[serviceID]
+	if p.now().Sub(w.at) < within {
+		return w.service
 	}
 	delete(p.wanted, serviceID)
-	return true
+	return nil
 }
 
 func (p *Prober) begin() bool {

@@ -142,6 +142,39 @@ func TestProber_Live_AVerdictHoldsForTheTTL(t *testing.T) {
 	}
 }
 
+func TestProber_Live_AVerdictAboutUsHoldsForASecondAlone(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []call.Reason{call.EgressDown, call.LocalError} {
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		probes := 0
+		look := func(context.Context, *catalog.Service) cause {
+			probes++
+			return cause{reason, "no connection could be made from here"}
+		}
+		p := newProber(look, ttl, func() time.Time { return now })
+		s := serviceAt(t, "http://127.0.0.1", nil)
+		for _, step := range []struct {
+			wait   time.Duration
+			probes int
+		}{{0, 1}, {troubleTTL - time.Microsecond, 1}, {time.Microsecond, 2}} {
+			now = now.Add(step.wait)
+			if _, err := p.Live(t.Context(), s); err != nil || probes != step.probes {
+				t.Errorf("%s, %v later: %d probes, %v, want %d", reason, step.wait, probes, err, step.probes)
+			}
+		}
+		now = now.Add(troubleTTL)
+		if v, counts := p.Last(s.ID); counts {
+			t.Errorf("after a second %+v still counts", v)
+		}
+		closeProber(t, p)
+	}
+	short := newProber(func(context.Context, *catalog.Service) cause { return cause{call.EgressDown, "x"} }, time.Millisecond, time.Now)
+	if got := (Verdict{Reason: call.EgressDown}).holds(short.TTL()); got != time.Millisecond {
+		t.Errorf("with a TTL of 1ms it holds for %v", got)
+	}
+	closeProber(t, short)
+}
+
 func TestProber_Live_AWaiterMayLeaveAndTheProbeGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -221,6 +254,43 @@ func TestProber_Wanted_ProbesAgainWhileRequestsArriveAndStopsWhenTheServiceLives
 	})
 }
 
+func TestProber_Wanted_TroubleOfOursLengthensNoWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProbing(cause{call.EgressDown, "no connection could be made from here"})
+		s := serviceAt(t, "http://127.0.0.1", nil)
+		for range 21 {
+			p.Wanted(s)
+			goBy(time.Second)
+		}
+		if got, want := p.probes(), []time.Duration{5 * time.Second, 10 * time.Second, 15 * time.Second, 20 * time.Second}; !slices.Equal(got, want) {
+			t.Errorf("probed at %v, want %v", got, want)
+		}
+		closeProber(t, p.Prober)
+	})
+}
+
+// A provider that sees why its probe fails and changes the listing must not wait for a watch that knows only the old one.
+func TestProber_Wanted_ProbesByTheNewestListing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var paths []string
+		p := newProber(func(_ context.Context, s *catalog.Service) cause { paths = append(paths, s.Probe.Path); return dead }, ttl, time.Now)
+		p.jitter = func(d time.Duration) time.Duration { return d }
+		s := serviceAt(t, "http://127.0.0.1", nil)
+		p.Wanted(s)
+		goBy(ttl)
+		changed := *s
+		changed.Probe.Path = "/status"
+		p.Wanted(&changed)
+		goBy(2 * ttl)
+		if want := []string{"/healthz", "/status"}; !slices.Equal(paths, want) {
+			t.Errorf("probed %q, want %q", paths, want)
+		}
+		closeProber(t, p)
+	})
+}
+
 func TestProber_Wanted_StopsWhenNobodyAsksForTwoIntervals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -274,39 +344,5 @@ func TestLater_LengthensByAQuarterAtMost(t *testing.T) {
 		if got := later(ttl); got < ttl || got > ttl+ttl/4 {
 			t.Fatalf("later(%v) = %v", ttl, got)
 		}
-	}
-}
-
-func TestClient_Look_UsesTheDeclaredProbe(t *testing.T) {
-	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == "HEAD" && r.RequestURI == "/base/healthz" && len(r.Header["Market-Call"]) == 0 {
-			w.WriteHeader(http.StatusUnauthorized)
-		}
-	})
-	for name, tt := range map[string]struct {
-		statuses string
-		url      string
-		want     call.Reason
-	}{
-		"a status that means yes":     {"401", server.URL + "/base", ""},
-		"another status":              {"200-399", server.URL + "/base", call.NotLive},
-		"nobody there":                {"200-599", "http://127.0.0.1:1", call.UpstreamUnreachable},
-		"an answer that is malformed": {"200-599", accept(t, says("nonsense\r\n\r\n")), call.UpstreamBadResponse},
-	} {
-		s := serviceAt(t, tt.url, nil)
-		statuses, err := catalog.ParseStatuses(tt.statuses)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Probe.Method, s.Probe.Statuses = "HEAD", statuses
-		if got := development().look(t.Context(), s); got.reason != tt.want || (got.detail == "") != (tt.want == "") {
-			t.Errorf("%s: %q (%s), want %q", name, got.reason, got.detail, tt.want)
-		}
-	}
-	s := serviceAt(t, server.URL, nil)
-	s.Broken = "its probe is malformed"
-	if got := development().look(t.Context(), s); got.reason != call.LocalError {
-		t.Errorf("a broken listing: %q, want %q", got.reason, call.LocalError)
 	}
 }

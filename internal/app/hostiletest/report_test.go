@@ -38,11 +38,8 @@ var columns = []string{"outcome", "reason", "party", "caller gets", "cost", "str
 // cells are what a row says, in the order of columns.
 func (w want) cells() []string {
 	strike := "–"
-	switch {
-	case w.strike:
+	if w.strike {
 		strike = "+1"
-	case w.outcome == "served":
-		strike = "clears"
 	}
 	rests := "–"
 	if w.rests > 0 {

@@ -1,0 +1,94 @@
+package upstream
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	canaryTimeout = time.Second
+	canaryLife    = 5 * time.Second // how long a sounding counts
+)
+
+// A Sounding is what one round over all canaries found. Without a canary it is zero and says nothing.
+type Sounding struct {
+	At     time.Time // when the round ended, in this process's time
+	Asked  int
+	Failed int // that did not take a connection in time
+}
+
+// Fails says whether a canary failed, which is reason enough not to blame a service for a connection that timed out.
+func (s Sounding) Fails() bool { return s.Failed > 0 }
+
+// Canaries are hosts of others that are always up. When one of them cannot be connected to, the way out of here is suspect. They are asked
+// only when a service could not be connected to in time, and no more than once at a time.
+type Canaries struct {
+	addresses []string
+	connect   connectFunc
+	now       func() time.Time
+	flights   singleflight.Group
+
+	mu   sync.Mutex
+	last Sounding
+}
+
+// NewCanaries takes addresses as host:port. With none, nothing is ever asked and nothing ever said.
+func NewCanaries(addresses []string, now func() time.Time) *Canaries {
+	return &Canaries{addresses: addresses, connect: (&net.Dialer{}).DialContext, now: now}
+}
+
+// State returns the newest sounding, if it still counts. It never waits.
+func (c *Canaries) State(now time.Time) (Sounding, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last, c.last.Asked > 0 && now.Sub(c.last.At) < canaryLife
+}
+
+// Ask returns a sounding that counts for something that began at since, and takes one if there is none: a good one from before says nothing
+// about a way out that broke later. It waits about a second at most; where ctx ends before, it says nothing.
+func (c *Canaries) Ask(ctx context.Context, since time.Time) Sounding {
+	if c == nil || len(c.addresses) == 0 {
+		return Sounding{}
+	}
+	if s, counts := c.State(c.now()); counts && (s.Fails() || !s.At.Before(since)) {
+		return s
+	}
+	select {
+	case r := <-c.flights.DoChan("", func() (any, error) { return c.sound(), nil }):
+		s, _ := r.Val.(Sounding)
+		return s
+	case <-ctx.Done():
+		return Sounding{}
+	}
+}
+
+// sound connects to all at once, on a deadline of its own: others wait for it, too.
+func (c *Canaries) sound() Sounding {
+	ctx, cancel := context.WithTimeout(context.Background(), canaryTimeout)
+	defer cancel()
+	failed := make(chan bool, len(c.addresses))
+	for _, address := range c.addresses {
+		go func() {
+			conn, err := c.connect(ctx, "tcp", address)
+			if err == nil {
+				_ = conn.Close()
+			}
+			failed <- err != nil
+		}()
+	}
+	s := Sounding{Asked: len(c.addresses)}
+	for range c.addresses {
+		if <-failed {
+			s.Failed++
+		}
+	}
+	s.At = c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = s
+	return s
+}
