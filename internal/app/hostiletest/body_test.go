@@ -116,7 +116,7 @@ func refusalRows() []row {
 		{name: "it turns the request down and does not say why, slowly", plan: working(func(t *talk) {
 			says("HTTP/1.1 400 Bad Request\r\n{forged}Content-Length: 1000\r\n\r\n")(t)
 			t.drip(strings.Repeat("x", 1000), 40*time.Millisecond)
-		}), listing: map[string]any{"timeout_ms": 1500}, want: turnsDownAsText(400).telling(`null`)},
+		}), listing: map[string]any{"timeout_ms": 2000}, want: turnsDownAsText(400).telling(`null`)},
 		{name: "it turns the request down and hangs up within its reasons", plan: working(says("HTTP/1.1 422 Unprocessable Entity\r\n{forged}Content-Length: 1000\r\n\r\nevil")),
 			want: turnsDownAsText(422).telling(`null`)},
 		{name: "it fails and never ends saying so", plan: working(func(t *talk) { says("HTTP/1.1 500 Oops\r\n{forged}\r\n")(t); t.pour(strings.Repeat("e", 1<<16)) }), want: failsInside},

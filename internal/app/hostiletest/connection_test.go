@@ -29,7 +29,7 @@ func connectionRows() []row {
 			t.pause(tooLate)
 		}), big: true, listing: soon(), asked: none, want: timeout},
 		{name: "it reads and never answers", plan: working(func(t *talk) { t.eat(); t.wait() }), listing: soon(), want: timeout},
-		{name: "it answers after the time is over", plan: working(func(t *talk) { t.eat(); t.pause(600 * time.Millisecond); t.say(answer("200 OK", done)) }), listing: soon(), want: timeout},
+		{name: "it answers after the time is over", plan: working(func(t *talk) { t.eat(); t.pause(1300 * time.Millisecond); t.say(answer("200 OK", done)) }), listing: soon(), want: timeout},
 		{name: "it closes after the request", plan: working(func(t *talk) { t.eat() }), want: unreachable},
 		{name: "it resets after the request", plan: working(func(t *talk) { t.eat(); t.reset() }), want: unreachable},
 		{name: "it resets within the request", plan: working(func(t *talk) { t.reset() }), big: true, want: unreachable},

@@ -13,13 +13,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// resolver is the name server of the whole test program. It knows the names of the hosts and no others.
+// resolver is the name server of all hosts. It knows the names of the hosts and no others.
 var resolver = &nameServer{names: map[string]*zone{}}
 
 // A nameServer answers over UDP, and over TCP what is too long for that.
 type nameServer struct {
 	packets net.PacketConn
 	streams net.Listener
+	client  *net.Resolver
 
 	mu    sync.Mutex
 	names map[string]*zone
@@ -28,13 +29,14 @@ type nameServer struct {
 // A zone is one name with what it was asked so far.
 type zone struct {
 	looks func(n int) answerer
-	n     int // look-ups of its IPv4 address
+	on    bool // it is counted how often it is asked
+	n     int  // look-ups of its IPv4 address since
 }
 
 // An answerer completes an answer to one question; false: nothing is sent.
 type answerer func(m *dnsmessage.Message) bool
 
-// start makes every look-up of this program come here.
+// start begins to answer, and makes the resolver that asks here.
 func (s *nameServer) start() error {
 	var err error
 	if s.packets, err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
@@ -46,17 +48,23 @@ func (s *nameServer) start() error {
 	go s.answerPackets()
 	go s.answerStreams()
 	at := s.packets.LocalAddr().String()
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	s.client = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, at)
 	}}
 	return nil
 }
 
-// serve adds a name; without looks it leads to the host.
-func (s *nameServer) serve(name string, looks func(n int) answerer) {
-	if looks == nil {
-		looks = func(int) answerer { return leadsTo("127.0.0.1") }
+// turn begins to count the look-ups of a name.
+func (s *nameServer) turn(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if z := s.names[name+"."]; z != nil {
+		z.on = true
 	}
+}
+
+// serve adds a name.
+func (s *nameServer) serve(name string, looks func(n int) answerer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.names[name+"."] = &zone{looks: looks}
@@ -126,10 +134,14 @@ func (s *nameServer) answer(query []byte) []byte {
 	how := code(dnsmessage.RCodeNameError)
 	s.mu.Lock()
 	if z := s.names[strings.ToLower(q.Name.String())]; z != nil {
-		if q.Type == dnsmessage.TypeA {
+		if z.on && q.Type == dnsmessage.TypeA {
 			z.n++
 		}
-		how = z.looks(max(z.n, 1))
+		n := z.n
+		if z.on {
+			n = max(n, 1) // its IPv6 address may be asked for first
+		}
+		how = z.looks(n)
 	}
 	s.mu.Unlock()
 	if !how(&m) {

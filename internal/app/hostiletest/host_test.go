@@ -23,18 +23,18 @@ const (
 	probeTo = "/base/healthz" // what its probe asks for
 )
 
-// A plan is what a hostile service does. It always begins with a good answer to the liveness probe, unless probe says otherwise: a service that
-// shows its worst at once is not paid at all.
+// A plan is what a hostile service does once it is listed; before that it is as good as any. It then begins with a good answer to the liveness
+// probe, unless probe says otherwise: a service that shows its worst at once is not paid at all.
 type plan struct {
 	work     func(t *talk)        // answers a request for work; the connection is closed after it
 	probe    func(t *talk)        // answers the probe
 	again    func(t *talk)        // takes the place of work from the second request on
 	raw      func(t *talk)        // takes every connection but the probe's before anything was read of it
-	tls      func(n int) *secure  // nil: no TLS; n counts connections from 1
+	tls      func(n int) *secure  // nil: no TLS; n counts connections from 1, since it is listed; 0 before
 	h2       func(s *stream)      // speaks HTTP/2, over TLS, and answers a request for work
 	settings []http2.Setting      // of HTTP/2
 	name     string               // of the host; empty: the address
-	looks    func(n int) answerer // how the name is looked up, the nth time from 1; nil: it leads to the host
+	looks    func(n int) answerer // how the name is looked up, the nth time from 1, since it is listed; nil: it leads to the host
 }
 
 // A secure is how a host shakes hands.
@@ -49,7 +49,8 @@ type host struct {
 	plan
 	listener net.Listener
 	port     int
-	conns    atomic.Int64 // connections that came
+	listed   atomic.Bool  // and so hostile
+	conns    atomic.Int64 // connections that came since
 	asked    atomic.Int64 // requests for work whose head was read
 	paths    sync.Map     // request targets that were seen
 	deaf     atomic.Bool  // accepts no more
@@ -62,7 +63,7 @@ type talk struct {
 	net.Conn
 	host   *host
 	reader *bufio.Reader
-	nth    int           // of the host's connections, from 1
+	nth    int           // of the host's connections since it is listed, from 1; 0 before
 	asks   int           // requests for work on this connection so far
 	asking *http.Request // whose head was read last
 	keep   bool          // go on with this connection after the answer
@@ -77,11 +78,22 @@ func open(t testing.TB, p plan) *host {
 	}
 	h := &host{plan: p, listener: l, port: l.Addr().(*net.TCPAddr).Port, closed: make(chan struct{})} //nolint:forcetypeassert // a TCP listener
 	if p.name != "" {
-		resolver.serve(p.name, p.looks)
+		resolver.serve(p.name, func(n int) answerer {
+			if p.looks == nil || n == 0 {
+				return leadsTo("127.0.0.1")
+			}
+			return p.looks(n)
+		})
 	}
 	go h.accept()
 	t.Cleanup(h.close)
 	return h
+}
+
+// turn makes the host what it is.
+func (h *host) turn() {
+	h.listed.Store(true)
+	resolver.turn(h.name)
 }
 
 // base is the URL of the listing.
@@ -106,7 +118,10 @@ func (h *host) accept() {
 			h.hold(c)
 			return
 		}
-		n := int(h.conns.Add(1))
+		n := 0
+		if h.listed.Load() {
+			n = int(h.conns.Add(1))
+		}
 		h.talking.Go(func() {
 			defer func() { _ = c.Close() }()
 			_ = c.SetDeadline(time.Now().Add(tooLate))
@@ -174,7 +189,7 @@ func (t *talk) exchange() bool {
 	t.asking, t.keep = r, false
 	t.host.paths.Store(r.RequestURI, true)
 	if r.RequestURI == probeTo {
-		if t.host.probe != nil {
+		if t.host.probe != nil && t.host.listed.Load() {
 			t.host.probe(t)
 			return false
 		}

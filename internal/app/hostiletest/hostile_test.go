@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"market/internal/app"
 	"market/internal/app/apptest"
 )
 
@@ -15,7 +16,7 @@ const atOnce = 12
 // says, and memory stays bounded.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	w := apptest.StartWith(t, apptest.Setup{Burst: 100_000, Quiet: true})
+	w := apptest.StartWith(t, apptest.Setup{Burst: 100_000, Quiet: true, Options: []app.Option{app.WithResolver(resolver.client)}})
 	var (
 		rows   = numbered()
 		report = newReport(len(rows))

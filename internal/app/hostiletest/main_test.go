@@ -10,8 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/hostile.md instead of comparing it")
 
-// TestMain makes this program trust the certificates of the tests and ask their name server: what a service does to either is seen by the
-// program as it is put together in production.
+// TestMain starts the name server of the tests, and makes this program trust their certificates as a machine trusts its own.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "hostiletest-")
 	if err == nil {

@@ -62,6 +62,7 @@ func (p *played) list(t testing.TB, w *apptest.World) {
 	if status != http.StatusCreated {
 		t.Fatalf("list: %d %v", status, answer)
 	}
+	p.host.turn()
 }
 
 // asking is the caller's request. Nothing in it may come back but through the service's own doing.

@@ -55,7 +55,7 @@ func promising(schema map[string]any) map[string]any { return map[string]any{"ou
 var promised = map[string]any{"type": "object", "required": []string{"done"}, "properties": map[string]any{"done": map[string]any{"type": "boolean"}}}
 
 // soon is a listing that does not wait long.
-func soon() map[string]any { return map[string]any{"timeout_ms": 400} }
+func soon() map[string]any { return map[string]any{"timeout_ms": 1000} }
 
 // gzipped packs text.
 func gzipped(text string) string {

@@ -13,7 +13,7 @@ import (
 func tlsRows() []row {
 	then := func(s *secure) plan {
 		return plan{work: good, tls: func(n int) *secure {
-			if n == 1 {
+			if n <= 1 {
 				return &secure{config: with(valid)}
 			}
 			return s
