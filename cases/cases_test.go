@@ -29,7 +29,7 @@ var groups = []struct {
 	{"R", "replay and race", true},
 	{"X", "settlement", true},
 	{"P", "proxying", false},
-	{"N", "provider URLs", false},
+	{"N", "provider URLs", true},
 	{"F", "refunds", true},
 	{"O", "payouts", false},
 	{"C", "discovery, catalog, strikes", false},

@@ -58,3 +58,33 @@ func TestPublicAddress_RefusesEveryFormOfAnInnerAddress(t *testing.T) {
 		t.Error("the zero address is public")
 	}
 }
+
+// Two lists are asked and each refusal counts, so neither may hide that the other has lost a range: what ours names, the library refuses by
+// itself, from the first address to the last.
+func TestPublicAddress_TheLibraryKnowsEveryRangeOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, p := range notPublic {
+		first := p.Masked().Addr()
+		for name, a := range map[string]netip.Addr{"first": first, "last": lastOf(p)} {
+			if special.SafeAddr(a) == nil {
+				t.Errorf("%s: the library lets the %s address %s pass", p, name, a)
+			}
+			if ordinary(a) {
+				t.Errorf("%s: our list lets the %s address %s pass", p, name, a)
+			}
+		}
+	}
+	if special.SafeAddr(netip.Addr{}) != nil {
+		t.Error("the library refuses the zero address now: the comment on it is out of date")
+	}
+}
+
+// lastOf returns the last address of a range.
+func lastOf(p netip.Prefix) netip.Addr {
+	bytes := p.Masked().Addr().AsSlice()
+	for i := p.Bits(); i < 8*len(bytes); i++ {
+		bytes[i/8] |= 0x80 >> (i % 8)
+	}
+	a, _ := netip.AddrFromSlice(bytes)
+	return a
+}

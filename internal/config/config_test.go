@@ -150,6 +150,16 @@ func TestLoad_AValueThatIsWrongIsNamedWithWhatWasReceived(t *testing.T) {
 		"MARKET_COOLDOWN=24h1s",
 		"MARKET_PROBE_TTL=0s",
 		"MARKET_PROBE_TTL=10m1s",
+		"MARKET_CANARIES=1.1.1.1",
+		"MARKET_CANARIES=1.1.1.1:53,",
+		"MARKET_CANARIES=:53",
+		"MARKET_CANARIES=host:0",
+		"MARKET_CANARIES=host:65536",
+		"MARKET_CANARIES=host:dns",
+		"MARKET_CANARIES=https://user@host.example",
+		"MARKET_CANARIES=ftp://host.example",
+		"MARKET_CANARIES=host.example/x:443",
+		"MARKET_CANARIES=a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1",
 		"MARKET_REFUND_LIMIT=5",
 		"MARKET_REFUND_LIMIT=0/10m",
 		"MARKET_REFUND_LIMIT=5/0s",
@@ -177,6 +187,22 @@ func TestLoad_AValueThatIsWrongIsNamedWithWhatWasReceived(t *testing.T) {
 	}
 }
 
+func TestLoad_CanariesAreHostsWithTheirPorts(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]Canaries{
+		"":                          nil,
+		"none":                      nil,
+		"1.1.1.1:53":                {"1.1.1.1:53"},
+		"one.example:443, [::1]:80": {"one.example:443", "[::1]:80"},
+		"https://one.example/health?x,http://[2606:4700::1111],https://two.example:8443": {"one.example:443", "[2606:4700::1111]:80", "two.example:8443"},
+		"a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:65535":                                            {"a:1", "b:1", "c:1", "d:1", "e:1", "f:1", "g:1", "h:65535"},
+	} {
+		if c := load(t, append(production(t), "MARKET_CANARIES="+value)); !slices.Equal(c.Canaries, want) {
+			t.Errorf("%q = %q, want %q", value, c.Canaries, want)
+		}
+	}
+}
+
 func TestLoad_TheEdgesOfRangesAreGood(t *testing.T) {
 	t.Parallel()
 	for _, setting := range []string{
@@ -194,7 +220,7 @@ func TestLoad_TheEdgesOfRangesAreGood(t *testing.T) {
 func TestLoad_ReportsEverythingTogetherInTheOrderOfTheTable(t *testing.T) {
 	t.Parallel()
 	_, err := Load([]string{
-		"MARKET_LISTEN=here", "MARKET_COOLDOWN=never", "MARKET_FUTURE=1", "MARKET_CANARIES=1.1.1.1", "MARKET_TREASURY_KEY=" + rawKey, "HOME=/root",
+		"MARKET_LISTEN=here", "MARKET_COOLDOWN=never", "MARKET_FUTURE=1", "MARKET_CANARIES=1.1.1.1", "MARKET_LATER=1", "MARKET_TREASURY_KEY=" + rawKey, "HOME=/root",
 	})
 	if err == nil {
 		t.Fatal("accepted")
@@ -206,7 +232,7 @@ func TestLoad_ReportsEverythingTogetherInTheOrderOfTheTable(t *testing.T) {
 	}
 	want := []string{
 		"MARKET_LISTEN", "MARKET_PUBLIC_URL", "MARKET_NETWORKS", "MARKET_TREASURY_KEY", "MARKET_GAS_KEYSTORE", "MARKET_GAS_KEYSTORE_PASSWORD_FILE",
-		"MARKET_SECRETS_KEY_FILE", "MARKET_COOLDOWN", "MARKET_CANARIES", "MARKET_FUTURE",
+		"MARKET_SECRETS_KEY_FILE", "MARKET_COOLDOWN", "MARKET_CANARIES", "MARKET_FUTURE", "MARKET_LATER",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("lines of\n%v\nwant\n%v\nin\n%v", names, want, err)

@@ -71,6 +71,7 @@ func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change ma
 	if status != http.StatusCreated {
 		t.Fatalf("list %s: %d %v", slug, status, answer)
 	}
+	s.probed.Store(0)
 	return s
 }
 
@@ -87,5 +88,5 @@ func (s *Service) SetLive(live bool) { s.live.Store(live) }
 // Asked counts the requests to its work.
 func (s *Service) Asked() int { return int(s.asked.Load()) }
 
-// Probed counts the requests to its probe.
+// Probed counts the requests to its probe since it was listed; the one that came with that is left out.
 func (s *Service) Probed() int { return int(s.probed.Load()) }
