@@ -25,6 +25,9 @@ func WithSender(w Wrap) Option { return func(a *App) { a.wraps.sender = w } }
 // WithResolver looks the names of services up in another way.
 func WithResolver(r upstream.Resolver) Option { return func(a *App) { a.resolver = r } }
 
+// Guarded lets services be at public addresses alone, in development mode too.
+func Guarded() Option { return func(a *App) { a.guarded = true } }
+
 func (w wraps) around(r rail) (delivery.Settler, refund.Sender) {
 	var (
 		settler delivery.Settler = r.failover

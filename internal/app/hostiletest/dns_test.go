@@ -181,7 +181,7 @@ func leadsTo(addresses ...string) answerer {
 			switch {
 			case q.Type == dnsmessage.TypeA && a.Is4():
 				m.Answers = append(m.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AResource{A: a.As4()}})
-			case q.Type == dnsmessage.TypeAAAA && a.Is6():
+			case q.Type == dnsmessage.TypeAAAA && !a.Is4():
 				m.Answers = append(m.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
 			}
 		}

@@ -33,6 +33,7 @@ type plan struct {
 	tls      func(n int) *secure  // nil: no TLS; n counts connections from 1, since it is listed; 0 before
 	h2       func(s *stream)      // speaks HTTP/2, over TLS, and answers a request for work
 	settings []http2.Setting      // of HTTP/2
+	at       string               // the address that it listens at, on port 8443; empty: at 127.0.0.1, on any port
 	name     string               // of the host; empty: the address
 	looks    func(n int) answerer // how the name is looked up, the nth time from 1, since it is listed; nil: it leads to the host
 }
@@ -72,7 +73,11 @@ type talk struct {
 // open starts a host and ends it with the test.
 func open(t testing.TB, p plan) *host {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at := "127.0.0.1:0"
+	if p.at != "" {
+		at = p.at + ":8443"
+	}
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}

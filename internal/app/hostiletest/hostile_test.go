@@ -17,6 +17,7 @@ const atOnce = 12
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	w := apptest.StartWith(t, apptest.Setup{Burst: 100_000, Quiet: true, Options: []app.Option{app.WithResolver(resolver.client)}})
+	guarded := w.ReplicaWith(t, []app.Option{app.Guarded()})
 	var (
 		rows   = numbered()
 		report = newReport(len(rows))
@@ -30,7 +31,11 @@ func TestHostile(t *testing.T) {
 				p := rows[i]
 				t.Run(p.title+"/"+p.name, func(one *testing.T) {
 					defer func() { report.ended(i, !one.Failed()) }()
-					p.play(one, w)
+					door := w
+					if p.guarded {
+						door = guarded
+					}
+					p.play(one, w, door)
 					p.judge(one, w)
 				})
 			}
@@ -49,5 +54,5 @@ func TestHostile(t *testing.T) {
 			report.ended(i, false)
 		}
 	}
-	fmt.Print(report.text(rows, memory))
+	fmt.Print(report.text(rows, memory, t.Failed()))
 }

@@ -50,7 +50,7 @@ func (w want) cells() []string {
 }
 
 // text is the table of what was played.
-func (r *report) text(rows []*played, m *memory) string {
+func (r *report) text(rows []*played, m *memory, failed bool) string {
 	var (
 		b     strings.Builder
 		count [otherwise + 1]int
@@ -74,6 +74,9 @@ func (r *report) text(rows []*played, m *memory) string {
 		fmt.Fprintf(w, "%s\t%s\n", p.name, line)
 	}
 	_ = w.Flush() // into memory
+	if failed && count[otherwise] == 0 {
+		count[otherwise]++ // the memory, or the books as a whole
+	}
 	fmt.Fprintf(&b, "\n%s\n%d passed, %d failed\n", m, count[asTold], count[otherwise])
 	return b.String()
 }

@@ -36,6 +36,7 @@ type row struct {
 	get     bool           // the endpoint is a GET, which HTTP libraries like to repeat
 	calls   int            // how many calls are made one after another, each to end as want says; 0: one
 	big     bool           // the caller's body is as large as it may be
+	guarded bool           // services may be at public addresses alone, as in production
 	asked   int            // requests that the service sees in all; 0: one a call; none: nobody
 	want    want
 }
@@ -105,6 +106,7 @@ type group struct {
 func table() []group {
 	return []group{
 		{"Names", nameRows()},
+		{"Addresses that are not public", addressRows()},
 		{"TLS", tlsRows()},
 		{"Connections", connectionRows()},
 		{"Framing of an answer", framingRows()},

@@ -77,14 +77,14 @@ func (p *played) asking(w *apptest.World) apptest.Asking {
 	return a
 }
 
-// play makes the row's calls.
-func (p *played) play(t testing.TB, w *apptest.World) {
+// play makes the row's calls, at one of the doors of the market.
+func (p *played) play(t testing.TB, w, door *apptest.World) {
 	t.Helper()
 	p.list(t, w)
 	n := max(p.row.calls, 1)
 	p.payer = w.Payer(t, uint64(n)*apptest.PriceUnits) //nolint:gosec // a small number
-	a := p.asking(w)
-	terms := w.Challenge(t, a)
+	a := p.asking(door)
+	terms := w.Challenge(t, p.asking(w)) // by whichever door, the terms are the same
 	for range n {
 		p.calls = append(p.calls, send(t, a, w.Sign(t, p.payer, terms)))
 	}
@@ -157,6 +157,9 @@ func (p *played) judge(t testing.TB, w *apptest.World) {
 	if got := int(p.host.asked.Load()); got != asked {
 		t.Errorf("the service was asked %d times, want %d", got, asked)
 	}
+	if got := p.host.conns.Load(); p.guarded && got != 0 {
+		t.Errorf("it was connected to %d times", got)
+	}
 	p.host.paths.Range(func(path, _ any) bool {
 		if path != probeTo && path != workTo {
 			t.Errorf("the service was asked for %s", path)
@@ -190,8 +193,12 @@ func (p *played) judgeAnswer(t testing.TB, a apptest.Answer) {
 	if got, _ := json.Marshal(a.JSON["service_answer"]); w.outcome == call.Refused && w.body != "" && string(got) != w.body {
 		t.Errorf("service_answer is %.200s, want %.200s", got, w.body)
 	}
-	if detail, _ := a.JSON["detail"].(string); strings.Contains(detail, "127.0.0.1") || strings.Contains(detail, "evil") {
+	detail, _ := a.JSON["detail"].(string)
+	if strings.Contains(detail, "127.0.0.1") || strings.Contains(detail, "evil") {
 		t.Errorf("the detail says too much: %s", detail)
+	}
+	if p.guarded && !strings.Contains(detail, "not public") {
+		t.Errorf("it is refused for another reason than its address: %s", detail)
 	}
 }
 
