@@ -97,7 +97,7 @@ func manyMembers() string {
 // refusalRows are what a service says with a 4xx. It stands in our own document as service_answer, where it may not do harm.
 func refusalRows() []row {
 	refuses := func(name, body, told string, headers ...string) row {
-		return row{name: "it turns the request down " + name, plan: working(answers("400 Bad Request", body, headers...)), want: turnsDownAsText(400).telling(told)}
+		return row{name: "it turns the request down " + name, plan: working(answers("400 Bad Request", body, headers...)), want: turnsDown(400).telling(told)}
 	}
 	long := strings.Repeat("e", 4096)
 	return []row{
@@ -112,13 +112,13 @@ func refusalRows() []row {
 		refuses("with brackets, 2 000 deep", strings.Repeat("[", 2000)+strings.Repeat("]", 2000), `"`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+`"`, typeJSON),
 		refuses("with half of a receipt", `{"receipt":{"payload":"evil"}`, `"{\"receipt\":{\"payload\":\"evil\"}"`, typeJSON),
 		{name: "it turns the request down and never ends its reasons", plan: working(func(t *talk) { says("HTTP/1.1 400 Bad Request\r\n{forged}\r\n")(t); t.pour(strings.Repeat("e", 1<<16)) }),
-			want: turnsDownAsText(400).telling(`"` + long + `"`)},
+			want: turnsDown(400).telling(`"` + long + `"`)},
 		{name: "it turns the request down and does not say why, slowly", plan: working(func(t *talk) {
 			says("HTTP/1.1 400 Bad Request\r\n{forged}Content-Length: 1000\r\n\r\n")(t)
 			t.drip(strings.Repeat("x", 1000), 40*time.Millisecond)
-		}), listing: map[string]any{"timeout_ms": 2000}, want: turnsDownAsText(400).telling(`null`)},
+		}), listing: map[string]any{"timeout_ms": 2000}, want: turnsDown(400).telling(`null`)},
 		{name: "it turns the request down and hangs up within its reasons", plan: working(says("HTTP/1.1 422 Unprocessable Entity\r\n{forged}Content-Length: 1000\r\n\r\nevil")),
-			want: turnsDownAsText(422).telling(`null`)},
+			want: turnsDown(422).telling(`null`)},
 		{name: "it fails and never ends saying so", plan: working(func(t *talk) { says("HTTP/1.1 500 Oops\r\n{forged}\r\n")(t); t.pour(strings.Repeat("e", 1<<16)) }), want: failsInside},
 	}
 }

@@ -47,13 +47,13 @@ func connectionRows() []row {
 			t.say(answer("413 Content Too Large", "evil", "Connection: close"))
 			t.closeWrite()
 			t.wait()
-		}), big: true, want: turnsDownAsText(413)},
+		}), big: true, want: turnsDown(413)},
 		{name: "it answers and keeps the connection open", plan: working(func(t *talk) { t.eat(); t.say(answer("200 OK", done, typeJSON)); t.wait() }), want: serves(done)},
 		{name: "it closes a kept connection when the next request comes (POST: asked once)", plan: working(func(t *talk) { t.eat() }), want: unreachable},
 		{name: "it closes a kept connection when the next request comes (GET: asked once)", plan: working(func(t *talk) { t.eat() }), get: true, want: unreachable},
 		{name: "it resets a kept connection when the next request comes (GET: asked once)", plan: working(func(t *talk) { t.eat(); t.reset() }), get: true, want: unreachable},
 		{name: "it serves every second GET and hangs up on the others (asked once)", plan: plan{work: func(t *talk) { t.eat() }, again: good}, get: true, want: unreachable},
-		{name: "it answers 408 at once to a kept connection", plan: working(func(t *talk) { t.eat(); t.say(answer("408 Request Timeout", "", "Connection: close")) }), get: true, want: turnsDownAsText(408)},
+		{name: "it answers 408 at once to a kept connection", plan: working(func(t *talk) { t.eat(); t.say(answer("408 Request Timeout", "", "Connection: close")) }), get: true, want: turnsDown(408)},
 		{name: "it wants to be told to go on", plan: working(func(t *talk) { t.say("HTTP/1.1 100 Continue\r\n\r\n"); good(t) }), big: true, want: serves(done)},
 		{name: "it answers a byte in a packet", plan: working(func(t *talk) {
 			t.eat()

@@ -46,7 +46,11 @@ func (w want) cells() []string {
 		rests = w.rests.String()
 		rests = strings.TrimSuffix(strings.TrimSuffix(rests, "0s"), "m") + " min"
 	}
-	return []string{string(w.outcome), string(w.reason), string(w.party), fmt.Sprint(w.status), string(w.cost), strike, rests}
+	gets := fmt.Sprint(w.status)
+	if w.breaks {
+		gets += ", broken off"
+	}
+	return []string{string(w.outcome), string(w.reason), string(w.party), gets, string(w.cost), strike, rests}
 }
 
 // text is the table of what was played.

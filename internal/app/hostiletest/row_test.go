@@ -25,6 +25,7 @@ type want struct {
 	cost    cost
 	strike  bool
 	rests   time.Duration // about so long; zero: not at all
+	breaks  bool          // the answer has begun and the connection to the caller breaks
 	body    string        // of a served answer, byte for byte; of a refused one, what service_answer is, as JSON
 }
 
@@ -36,6 +37,7 @@ type row struct {
 	get     bool           // the endpoint is a GET, which HTTP libraries like to repeat
 	calls   int            // how many calls are made one after another, each to end as want says; 0: one
 	big     bool           // the caller's body is as large as it may be
+	headers map[string]any // what the listing has us send along
 	guarded bool           // services may be at public addresses alone, as in production
 	asked   int            // requests that the service sees in all; 0: one a call; none: nobody
 	want    want
@@ -78,20 +80,20 @@ func flagged(reason call.Reason) want {
 }
 
 var (
-	unreachable     = failsBy(call.UpstreamUnreachable)
-	timeout         = failsBy(call.UpstreamTimeout).with(http.StatusGatewayTimeout)
-	failsInside     = failsBy(call.Upstream5xx)
-	redirects       = failsBy(call.UpstreamRedirect)
-	badResponse     = failsBy(call.UpstreamBadResponse)
-	wantsLogin      = failsBy(call.UpstreamAuth)
-	wantsMoney      = failsBy(call.UpstreamPaymentRequired)
-	refusesExample  = failsBy(call.ListingBroken)
-	throttles       = flagged(call.UpstreamThrottled)
-	tooLarge        = flagged(call.UpstreamTooLarge)
-	ourTrouble      = want{outcome: call.Failed, reason: call.EgressDown, party: call.Platform, status: http.StatusBadGateway, cost: refunded}
-	notLive         = want{outcome: call.Refused, reason: call.NotLive, party: call.Service, status: http.StatusServiceUnavailable, cost: notCharged}
-	cannotLook      = want{outcome: call.Refused, reason: call.NotReady, party: call.Rail, status: http.StatusServiceUnavailable, cost: notCharged}
-	turnsDownAsText = func(status int) want {
+	unreachable    = failsBy(call.UpstreamUnreachable)
+	timeout        = failsBy(call.UpstreamTimeout).with(http.StatusGatewayTimeout)
+	failsInside    = failsBy(call.Upstream5xx)
+	redirects      = failsBy(call.UpstreamRedirect)
+	badResponse    = failsBy(call.UpstreamBadResponse)
+	wantsLogin     = failsBy(call.UpstreamAuth)
+	wantsMoney     = failsBy(call.UpstreamPaymentRequired)
+	refusesExample = failsBy(call.ListingBroken)
+	throttles      = flagged(call.UpstreamThrottled)
+	tooLarge       = flagged(call.UpstreamTooLarge)
+	ourTrouble     = want{outcome: call.Failed, reason: call.EgressDown, party: call.Platform, status: http.StatusBadGateway, cost: refunded}
+	notLive        = want{outcome: call.Refused, reason: call.NotLive, party: call.Service, status: http.StatusServiceUnavailable, cost: notCharged}
+	cannotLook     = want{outcome: call.Refused, reason: call.NotReady, party: call.Rail, status: http.StatusServiceUnavailable, cost: notCharged}
+	turnsDown      = func(status int) want {
 		return want{outcome: call.Refused, reason: call.RejectedByService, party: call.Caller, status: status, cost: refunded}
 	}
 )

@@ -58,7 +58,7 @@ func statusRows() []row {
 		}), listing: soon(), want: timeout},
 	}
 	for _, status := range []int{400, 403, 404, 405, 406, 408, 409, 410, 413, 415, 418, 421, 425, 426, 428, 451, 499} {
-		rows = append(rows, row{name: fmt.Sprintf("it answers %d", status), want: turnsDownAsText(status).telling(`"evil reasons"`),
+		rows = append(rows, row{name: fmt.Sprintf("it answers %d", status), want: turnsDown(status).telling(`"evil reasons"`),
 			plan: working(answers(fmt.Sprintf("%d %s", status, http.StatusText(status)), "evil reasons", "Content-Type: text/plain", "Retry-After: 9999"))})
 	}
 	return append(rows, throttleRows()...)
