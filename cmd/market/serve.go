@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	stdlog "log"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -57,13 +58,17 @@ func serve(ctx context.Context) error {
 	return untilStopped(ctx, log, a)
 }
 
+// newLog returns the log of the program, which is that of the libraries in it, too.
 func newLog(least config.LogLevel) (zerolog.Logger, error) {
 	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000000Z07:00"
 	level, err := zerolog.ParseLevel(string(least))
 	if err != nil {
 		return zerolog.Logger{}, fmt.Errorf("log level: %w", err)
 	}
-	return zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger(), nil
+	log := zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger()
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(libraryLog{log})
+	return log, nil
 }
 
 // A program runs until it is stopped, or until a part of it fails.

@@ -107,7 +107,7 @@ func TestAdmin_AListingIsRefusedWithEverythingThatIsWrongWithIt(t *testing.T) {
 			"endpoints": []any{map[string]any{"method": "BREW", "path": "work", "price_usd": "free", "timeout_ms": 1, "served_statuses": []int{500}}}}),
 			[]string{"/base_url", "/endpoints/0/method", "/endpoints/0/path", "/endpoints/0/price_usd", "/endpoints/0/served_statuses/0",
 				"/endpoints/0/timeout_ms", "/name", "/slug", "/surprise"}},
-		"headers are not built yet":              {draft("x", map[string]any{"headers": map[string]any{"X-Api-Key": "k"}}), []string{"/headers"}},
+		"headers that are ours or no headers":    {draft("x", map[string]any{"headers": map[string]any{"Market-Call": "k", "X Y": "k"}}), []string{"/headers/Market-Call", "/headers/X Y"}},
 		"capacity is not built yet":              {draft("x", map[string]any{"capacity": map[string]any{}}), []string{"/capacity"}},
 		"streams are not built yet":              {draft("x", endpointWith(map[string]any{"stream": true})), []string{"/endpoints/0/stream"}},
 		"a member that nobody knows":             {draft("x", map[string]any{"payout": "0x1"}), []string{"/payout"}},

@@ -17,6 +17,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/postgres"
 	"market/internal/readiness"
+	"market/internal/secretbox"
 	"market/internal/server"
 	"market/internal/strikes"
 	"market/internal/upstream"
@@ -85,7 +86,14 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if a.jobs, err = newJobs(a.db, rails, log); err != nil {
 		return nil, err
 	}
-	srv, err := a.build(background, c, rails, databaseURL)
+	box, err := secrets(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.reseal(ctx, catalog.NewSecrets(box)); err != nil {
+		return nil, err
+	}
+	srv, err := a.build(background, c, rails, databaseURL, box)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +112,8 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 }
 
 // build makes the paths and the door over what is open by now.
-func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string) (*server.Server, error) {
-	listings := catalog.New(now, c.QuoteValidity)
+func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string, box secretbox.Box) (*server.Server, error) {
+	listings := catalog.New(now, c.QuoteValidity).Opening(catalog.NewSecrets(box))
 	board := cooldown.NewBoard(now)
 	if err := a.watch(background, databaseURL, listings, board); err != nil {
 		return nil, err
@@ -118,10 +126,6 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		fold = 0
 	}
 	policy := strikes.Policy{Limit: c.StrikeLimit, Window: c.StrikeWindow, Fold: fold}
-	box, err := secrets(c)
-	if err != nil {
-		return nil, err
-	}
 	signIn, err := signInOf(a.publicURL, rails)
 	if err != nil {
 		return nil, err
@@ -136,8 +140,8 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	return server.New(server.Config{
-		Path: a.path, DB: a.db, Catalog: listings, Rules: rails.rules(c.Dev), Upstream: client, Ready: ready, Networks: rails.networks(),
-		Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
+		Path: a.path, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev), Upstream: client, Ready: ready,
+		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 	}), nil
 }
 

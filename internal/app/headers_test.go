@@ -10,7 +10,7 @@ import (
 	"market/internal/payment"
 )
 
-// B98, B102, B104: a provider learns nothing of who the caller is or pays with, and what we tell it can't be forged.
+// B96, B98, B102, B104: a provider learns nothing of who the caller is or pays with, and what we tell it can't be forged.
 func TestHeaders_AProviderGetsWhatItNeedsAndNothingOfTheCaller(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t)
@@ -25,11 +25,17 @@ func TestHeaders_AProviderGetsWhatItNeedsAndNothingOfTheCaller(t *testing.T) {
 		"Authorization", "Cookie", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via",
 		"Proxy-Authorization", "X-Api-Key", "Origin", "Referer", "Sec-Fetch-Site", "Sign-In-With-X", "X-Market-Payer", "X_market_payer",
 		"Market_call", "Idempotency_key", "Payment_signature", "X_payment", "If-None-Match", "Range", "Te", "Upgrade", "Keep-Alive",
-		"X-Unheard-Of",
+		"X-Unheard-Of", "Market-Secret", "MARKET_SECRET", "market.secret", "X-Market-Secret", "Market-Outcome", "Payment.Signature", "x.payment",
+		"Payment-Required", "PAYMENT-RESPONSE", "X-Payment-Response", "Sign_in_with_x", "Set-Cookie", "Cookie2", "X-Forwarded-Port", "X-Forwarded-Prefix",
+		"X-Forwarded-Server", "X-Forwarded-Ssl", "X-Forwarded-Scheme", "X_forwarded_for", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
+		"X-Original-Url", "X-Rewrite-Url", "X-Http-Method-Override", "X-Original-Host", "Max-Forwards", "If-Match", "If-Modified-Since", "If-Range",
+		"If-Unmodified-Since", "Proxy-Connection", "Http2-Settings", "Trailer", "Early-Data", "Sec-Websocket-Key", "Access-Control-Request-Method",
+		"Traceparent", "Baggage", "X-Request-Id", "Cache-Control", "Pragma", "Date", "Content-Location", "Content-Disposition", "Accept-Charset",
 	}
 	headers := []string{
 		payment.HeaderSignature + ": " + paid, "User-Agent: caller/1", "Market-Call: 00000000-0000-0000-0000-000000000000",
-		"Idempotency-Key: of-the-caller", "Connection: Market-Call, Idempotency-Key, Content-Type",
+		"Idempotency-Key: of-the-caller", "Connection: ", "Connection: Market-Call, Idempotency-Key, Market-Secret, Content-Type, Accept",
+		"Connection: keep-alive, x-unheard-of",
 	}
 	for _, name := range secret {
 		headers = append(headers, name+": forged-by-the-caller")
@@ -44,6 +50,9 @@ func TestHeaders_AProviderGetsWhatItNeedsAndNothingOfTheCaller(t *testing.T) {
 		t.Fatalf("the call: %d %s", a.Status, a.Body)
 	}
 	r := <-seen
+	if got := r.Header.Values("Market-Secret"); len(got) != 1 || !strings.HasPrefix(got[0], "mks_") {
+		t.Errorf("the provider got Market-Secret %q, want ours alone", got)
+	}
 	for _, name := range []string{"Market-Call", "Idempotency-Key"} {
 		if got := r.Header.Values(name); !slices.Equal(got, []string{a.Call()}) {
 			t.Errorf("the provider got %s %q, want the call's id %s alone", name, got, a.Call())
@@ -54,7 +63,7 @@ func TestHeaders_AProviderGetsWhatItNeedsAndNothingOfTheCaller(t *testing.T) {
 			t.Errorf("the provider got %s %q, want %q", name, got, want)
 		}
 	}
-	allowed := []string{"Market-Call", "Idempotency-Key", "User-Agent", "Content-Length", "Accept-Encoding"}
+	allowed := []string{"Market-Call", "Idempotency-Key", "Market-Secret", "User-Agent", "Content-Length", "Accept-Encoding"}
 	for name, values := range r.Header {
 		_, expected := kept[name]
 		if !expected && !slices.Contains(allowed, name) || strings.Contains(strings.Join(values, " "), "caller") {
@@ -78,6 +87,18 @@ func TestHeaders_AProviderDoesNotSpeakForUs(t *testing.T) {
 		"Www-Authenticate": {"Basic"}, "Refresh": {"0; url=https://evil.test"}, "Link": {"<https://evil.test>; rel=preload"}, "Server": {"evil"},
 		"Location": {"https://evil.test"}, "Alt-Svc": {`h3="evil.test:443"`}, "Clear-Site-Data": {`"*"`}, "Content-Security-Policy": {"x"},
 		"Retry-After": {"1"}, "Service-Worker-Allowed": {"/"}, "X_market_call": {"forged"},
+	}
+	for _, name := range []string{
+		"Market-Secret", "Market-Anything", "market_outcome", "payment_response", "X_PAYMENT_RESPONSE", "Payment-Signature", "X-Payment", "Extension-Responses",
+		"Settlement-Overrides", "Report-To", "Reporting-Endpoints", "Nel", "Server-Timing", "Timing-Allow-Origin", "Permissions-Policy", "X-Frame-Options",
+		"Cross-Origin-Opener-Policy", "Cross-Origin-Embedder-Policy", "Cross-Origin-Resource-Policy", "Origin-Agent-Cluster", "SourceMap", "X-Sourcemap",
+		"X-Accel-Redirect", "X-Accel-Buffering", "X-Sendfile", "Content-Location", "Content-Range", "Accept-Ranges", "Age", "Warning", "Pragma", "Via",
+		"X-Cache", "Public-Key-Pins", "Expect-Ct", "Content-Security-Policy-Report-Only", "Access-Control-Max-Age", "Access-Control-Allow-Methods",
+		"Access-Control-Allow-Headers", "Access-Control-Allow-Private-Network", "Proxy-Authenticate", "Authentication-Info", "Set-Cookie2", "Sunset",
+		"Deprecation", "Speculation-Rules", "Accept-Ch", "Critical-Ch", "No-Vary-Search", "X-Content-Type-Options", "X-Robots-Tag", "X-Powered-By",
+		"Proxy-Status", "X-Forwarded-For", "Idempotency-Key", "Priority", "Referrer-Policy", "X-Unheard-Of",
+	} {
+		forged[name] = []string{"forged-by-the-service"}
 	}
 	content := http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Etag": {`"v1"`}, "Content-Language": {"de"},
 		"Content-Disposition": {`attachment; filename="a.csv"`}}

@@ -56,7 +56,7 @@ var endings = map[string]ending{
 	"it sends us elsewhere":       {answers(302, "", "Location: http://127.0.0.1:9/stolen"), nil, 502, "upstream_redirect", "failed", 1, cooldown},
 	"it sends us to itself":       {answers(307, "", "Location: /other"), nil, 502, "upstream_redirect", "failed", 1, cooldown},
 	"it says that nothing changed": {
-		answers(304, ""), nil, 502, "upstream_redirect", "failed", 1, cooldown},
+		answers(304, ""), nil, 502, "upstream_bad_response", "failed", 1, cooldown},
 	"it is too slow": {sleeps, map[string]any{"timeout_ms": 200}, 504, "upstream_timeout", "failed", 1, cooldown},
 	"it stops in the middle": {hangsUp("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"done\":"), nil,
 		502, "upstream_bad_response", "failed", 1, cooldown},

@@ -3,6 +3,8 @@ package catalog
 import (
 	"net/netip"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestPublicAddress_RefusesEveryFormOfAnInnerAddress(t *testing.T) {
@@ -57,6 +59,34 @@ func TestPublicAddress_RefusesEveryFormOfAnInnerAddress(t *testing.T) {
 	if PublicAddress(netip.Addr{}) {
 		t.Error("the zero address is public")
 	}
+}
+
+// B111: an IPv4 address inside an IPv6 one opens nothing, whichever it is. Mapped, it is what it maps to.
+func TestPublicAddress_NoFormOfIPv6HidesAnIPv4Address(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inner := [4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "IPv4 address"))
+		plain := PublicAddress(netip.AddrFrom4(inner))
+		for name, form := range map[string]struct {
+			prefix string
+			at     int // where the IPv4 address stands
+			want   bool
+		}{
+			"mapped":          {"::ffff:0:0", 12, plain},
+			"IPv4-compatible": {"::", 12, false},
+			"translated":      {"::ffff:0:0:0", 12, false},
+			"NAT64":           {"64:ff9b::", 12, false},
+			"local NAT64":     {"64:ff9b:1::", 12, false},
+			"6to4":            {"2002::", 2, false},
+			"Teredo":          {"2001::", 4, false},
+		} {
+			bytes := netip.MustParseAddr(form.prefix).As16()
+			copy(bytes[form.at:], inner[:])
+			if a := netip.AddrFrom16(bytes); PublicAddress(a) != form.want {
+				t.Errorf("%s: PublicAddress(%s) = %v, want %v", name, a, !form.want, form.want)
+			}
+		}
+	})
 }
 
 // Two lists are asked and each refusal counts, so neither may hide that the other has lost a range: what ours names, the library refuses by

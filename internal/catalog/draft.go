@@ -45,6 +45,7 @@ type Draft struct {
 	Tags        []string
 	BaseURL     string
 	Probe       Probe
+	Headers     HeaderChange // for Secrets.SetHeaders
 	Endpoints   []EndpointDraft
 }
 
@@ -63,8 +64,8 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 		Tags:        f.tags("tags"),
 		BaseURL:     f.baseURL("base_url", rules),
 		Probe:       f.probe("probe"),
+		Headers:     f.headersMember("headers", false),
 	}
-	f.later("headers")
 	f.later("capacity")
 	for i, v := range f.list("endpoints", 1, endpointsMax) {
 		if g, ok := newForm(f.pointer("endpoints")+"/"+strconv.Itoa(i), v, &problems); ok {

@@ -35,6 +35,8 @@ type Service struct {
 	StateReason string
 	StateSince  time.Time
 	CreatedAt   time.Time
+	Headers     []ServiceHeader
+	Secret      ServiceSecret
 	Endpoints   []*Endpoint
 
 	// Broken says what is wrong with the stored row; empty for a good one. A broken service is shown and can't be called.

@@ -40,7 +40,7 @@ func (Store) Find(ctx context.Context, db postgres.DB, slug string) (Service, er
 	if err != nil {
 		return Service{}, fmt.Errorf("find service %q: %w", slug, err)
 	}
-	services, err := gather(rows, nil)
+	services, err := gather(rows, nil, nil)
 	if err != nil {
 		return Service{}, fmt.Errorf("find service %q: %w", slug, err)
 	}
@@ -71,7 +71,7 @@ func (Store) List(ctx context.Context, db postgres.DB, limit int, cursor string)
 	if err != nil {
 		return nil, "", fmt.Errorf("list services: %w", err)
 	}
-	services, err := gather(rows, nil)
+	services, err := gather(rows, nil, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("list services: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 // service or its price.
 const columnsSQL = `
 SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
-       s.state, s.state_reason, s.state_since, s.created_at,
+       s.state, s.state_reason, s.state_since, s.created_at, h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
        e.served_statuses, e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.retired_at IS NOT NULL,
        p.revisions, p.prices, p.untils`
@@ -28,12 +28,27 @@ const pricesSQL = `
 	  FROM (SELECT revision, price_usd, lead(since) OVER (ORDER BY revision) + $1::interval AS until
 	          FROM endpoint_prices WHERE endpoint_id = e.id) AS revised
 	 WHERE until IS NULL OR until > market_now()
-  ) AS p ON true`
+  ) AS p ON true` + secretsSQL
+
+// secretsSQL is what a service wants to see in our requests, sealed, and belongs to the same statement: read apart, the headers of a new host
+// could meet the old one.
+const secretsSQL = `
+  LEFT JOIN LATERAL (
+	SELECT array_agg(name ORDER BY name) AS names, array_agg(sealed ORDER BY name) AS sealed, array_agg(set_at ORDER BY name) AS set_at
+	  FROM service_headers WHERE service_id = s.id
+  ) AS h ON true
+  LEFT JOIN LATERAL (
+	SELECT sealed, since FROM service_secrets WHERE service_id = s.id AND since <= market_now() ORDER BY since DESC, id DESC LIMIT 1
+  ) AS x ON true
+  LEFT JOIN LATERAL (
+	SELECT since FROM service_secrets WHERE service_id = s.id AND since > market_now() ORDER BY since, id LIMIT 1
+  ) AS n ON true`
 
 // A row is what columnsSQL reads. The endpoint's columns are null for a service without endpoints.
 type row struct {
 	service     Service
 	statuses    string
+	headers     headerColumns
 	endpointID  *uuid.UUID
 	method      *string
 	path        *string
@@ -49,11 +64,22 @@ type row struct {
 	untils      []*time.Time
 }
 
+// headerColumns are the service's secrets, as the database keeps them.
+type headerColumns struct {
+	names  []string
+	sealed [][]byte
+	setAt  []time.Time
+	secret []byte
+	since  *time.Time
+	next   *time.Time
+}
+
 func scanRow(rows pgx.Rows) (row, error) {
 	var r row
-	s, e := &r.service, &r.endpoint
+	s, e, h := &r.service, &r.endpoint, &r.headers
 	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses, (*[]byte)(&s.Probe.Body),
 		&s.State, &s.StateReason, &s.StateSince, &s.CreatedAt,
+		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.next,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),
 		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.retired,
@@ -89,9 +115,31 @@ func (r *row) endpointOf() *Endpoint {
 	return &e
 }
 
+// serviceOf returns the row's service, without its endpoints. Its secrets are opened where somebody has the keys.
+func (r *row) serviceOf(secrets *Secrets) *Service {
+	s := r.service
+	var err error
+	if s.Probe.Statuses, err = ParseStatuses(r.statuses); err != nil {
+		s.Broken = "its probe statuses are malformed"
+	}
+	for i, name := range r.headers.names {
+		s.Headers = append(s.Headers, ServiceHeader{Name: name, SetAt: r.headers.setAt[i]})
+	}
+	if r.headers.since != nil {
+		s.Secret.Since = *r.headers.since
+	}
+	if r.headers.next != nil {
+		s.Secret.Next = *r.headers.next
+	}
+	if secrets != nil {
+		secrets.open(&s, r.headers.sealed, r.headers.secret)
+	}
+	return &s
+}
+
 // gather makes services out of rows that come ordered by service. What is wrong with one row stays with that row. before holds
-// endpoints that were prepared earlier.
-func gather(rows pgx.Rows, before map[uuid.UUID]*Endpoint) ([]*Service, error) {
+// endpoints that were prepared earlier; secrets is nil where nobody asks the services anything.
+func gather(rows pgx.Rows, before map[uuid.UUID]*Endpoint, secrets *Secrets) ([]*Service, error) {
 	defer rows.Close()
 	var services []*Service
 	for rows.Next() {
@@ -100,11 +148,7 @@ func gather(rows pgx.Rows, before map[uuid.UUID]*Endpoint) ([]*Service, error) {
 			return nil, err
 		}
 		if len(services) == 0 || services[len(services)-1].ID != r.service.ID {
-			s := r.service
-			if s.Probe.Statuses, err = ParseStatuses(r.statuses); err != nil {
-				s.Broken = "its probe statuses are malformed"
-			}
-			services = append(services, &s)
+			services = append(services, r.serviceOf(secrets))
 		}
 		if e := r.endpointOf(); e != nil {
 			s := services[len(services)-1]

@@ -25,6 +25,7 @@ type Snapshot struct {
 type Catalog struct {
 	now      func() time.Time
 	validity time.Duration
+	secrets  Secrets
 	current  atomic.Pointer[Snapshot]
 	loading  sync.Mutex
 }
@@ -33,6 +34,12 @@ type Catalog struct {
 func New(now func() time.Time, validity time.Duration) *Catalog {
 	c := &Catalog{now: now, validity: validity}
 	c.current.Store(newSnapshot(nil, 0))
+	return c
+}
+
+// Opening makes the catalog open what services want to see in our requests. It is called before the first Load.
+func (c *Catalog) Opening(s Secrets) *Catalog {
+	c.secrets = s
 	return c
 }
 
@@ -62,7 +69,7 @@ func (c *Catalog) Load(ctx context.Context, db postgres.DB) error {
 	if err != nil {
 		return fmt.Errorf("load catalog: %w", err)
 	}
-	services, err := gather(rows, c.Current().endpoints)
+	services, err := gather(rows, c.Current().endpoints, &c.secrets)
 	if err != nil {
 		return fmt.Errorf("load catalog: %w", err)
 	}

@@ -22,7 +22,7 @@ type Config struct {
 	Retired  RetiredKeys `envPrefix:"MARKET_TREASURY_RETIRED_" meaning:"treasuries that were replaced, until none of them owes anything"`
 	Gas      Key         `envPrefix:"MARKET_GAS_" meaning:"gas account, which sends our transactions; not needed where no facilitator is local"`
 
-	SecretsKeyFile string `env:"MARKET_SECRETS_KEY_FILE" expect:"path of a file with lines of 64 hex digits, the current key first" shown:"in development a key of the process alone" meaning:"keys that encrypt stored answers"`
+	SecretsKeyFile string `env:"MARKET_SECRETS_KEY_FILE" expect:"path of a file with lines of 64 hex digits, the current key first" shown:"in development a key that is in the source and protects nothing" meaning:"keys that encrypt stored answers, upstream headers and service secrets"`
 
 	RestoredAt    time.Time     `env:"MARKET_RESTORED_AT" expect:"a time such as 2026-01-02T03:04:05Z, not in the future" shown:"no backup was restored" meaning:"when a backup of the database was restored: payments before it that it does not know go to review"`
 	QuoteValidity time.Duration `env:"MARKET_QUOTE_VALIDITY" envDefault:"10m" expect:"a duration from 0s to 24h" meaning:"how long an old price stays acceptable after a change"`

@@ -15,6 +15,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/payment"
 	"market/internal/refusal"
+	"market/internal/upstream"
 )
 
 // RequestBytesMax is the largest body that a caller may send.
@@ -78,6 +79,13 @@ func classify(r Request) *refusal.Error {
 	}
 	if err != nil {
 		return refusal.New(call.InputInvalid, "the body did not arrive whole").WithCause(err)
+	}
+	// Bytes that nobody here has to read go on as they are, with their label; an input that is checked has to be readable.
+	switch encoding, ok := upstream.ContentEncoding(r.Header); {
+	case !ok:
+		return refusal.New(call.InputInvalid, "the Content-Encoding of the request can't be read")
+	case encoding != "" && r.Target.Endpoint.ChecksInput():
+		return refusal.New(call.InputInvalid, "this endpoint's input is checked, so it must be sent without a Content-Encoding")
 	}
 	if err := r.Target.Endpoint.CheckInput(in); err != nil {
 		var no *refusal.Error

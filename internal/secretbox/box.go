@@ -35,8 +35,7 @@ func (b Box) Seal(plain, context []byte) ([]byte, error) {
 		return nil, ErrNoKey
 	}
 	k := b.keys[0]
-	sealed := make([]byte, 0, len(plain)+Overhead)
-	sealed = append(append(sealed, format), k.id[:]...)
+	sealed := append(make([]byte, 0, len(plain)+Overhead), b.Prefix()...)
 	return k.aead.Seal(sealed, nil, plain, bind(sealed, context)), nil
 }
 
@@ -54,6 +53,15 @@ func (b Box) Open(sealed, context []byte) ([]byte, error) {
 		return nil, ErrNotAuthentic
 	}
 	return plain, nil
+}
+
+// Prefix is how everything begins that the current key seals; empty for the zero Box. What was sealed with an older key begins otherwise, and so
+// can be found in a database that sees no plain text.
+func (b Box) Prefix() []byte {
+	if len(b.keys) == 0 {
+		return nil
+	}
+	return append([]byte{format}, b.keys[0].id[:]...)
 }
 
 // bind puts our own header under the tag too. Its length is fixed, so the two parts can not run into each other.

@@ -91,11 +91,21 @@ func parseKeys(text []byte) (Box, error) {
 	return b, nil
 }
 
-// RandomBox returns a box with a key of its own, which is gone with the process: for development and tests.
+// DevelopmentBox returns a box whose key stands in this line: all programs in development mode open what one of them sealed, before a restart
+// or after it, and so does everybody else.
+func DevelopmentBox() Box {
+	return boxOf(sha256.Sum256([]byte("market development key: it is public and protects nothing")))
+}
+
+// RandomBox returns a box with a key of its own, which is gone with the process: for tests.
 func RandomBox() Box {
-	secret := make([]byte, keyBytes)
-	_, _ = rand.Read(secret) // never fails
-	k, err := newKey(secret)
+	var secret [keyBytes]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	return boxOf(secret)
+}
+
+func boxOf(secret [keyBytes]byte) Box {
+	k, err := newKey(secret[:])
 	if err != nil {
 		panic("secretbox: " + err.Error()) // the length is right
 	}

@@ -102,6 +102,33 @@ func TestBox_TheZeroBoxSealsNothing(t *testing.T) {
 	}
 }
 
+func TestBox_PrefixTellsWhatTheCurrentKeySealed(t *testing.T) {
+	t.Parallel()
+	before, after := box(t, first), box(t, second, first)
+	old, errOld := before.Seal([]byte("old"), nil)
+	fresh, errFresh := after.Seal([]byte("fresh"), nil)
+	if err := errors.Join(errOld, errFresh); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(old, before.Prefix()) || bytes.HasPrefix(old, after.Prefix()) || !bytes.HasPrefix(fresh, after.Prefix()) {
+		t.Errorf("prefixes %x and %x do not tell %x from %x", before.Prefix(), after.Prefix(), old, fresh)
+	}
+	if len((Box{}).Prefix()) != 0 {
+		t.Error("a box without keys has a prefix")
+	}
+}
+
+func TestDevelopmentBox_IsTheSameInEveryProgram(t *testing.T) {
+	t.Parallel()
+	sealed, err := DevelopmentBox().Seal([]byte("plain"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := DevelopmentBox().Open(sealed, nil); err != nil || string(plain) != "plain" {
+		t.Errorf("opened %q, %v", plain, err)
+	}
+}
+
 func TestRandomBox_HasAKeyOfItsOwn(t *testing.T) {
 	t.Parallel()
 	sealed, err := RandomBox().Seal([]byte("plain"), nil)

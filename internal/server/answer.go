@@ -71,6 +71,9 @@ func writeServed(c echo.Context, a delivery.Answer) error {
 	for name, values := range a.Header {
 		h[name] = values
 	}
+	if h[echo.HeaderContentType] == nil {
+		h[echo.HeaderContentType] = nil // said, so that net/http does not guess one from the bytes: the service gave none
+	}
 	h.Set("Cache-Control", "private, no-store")
 	// A page of a provider's stands under our name: it may be shown, and may not act.
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")

@@ -182,6 +182,9 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		"another token":              {"POST", "/api/v1/services", "{}", "guess", "/api/v1/services", 401},
 		"a listing without a member": {"POST", "/api/v1/services", "{}", token, "/api/v1/services", 422},
 		"a listing that is too long": {"POST", "/api/v1/services", strings.Repeat(" ", bodyMax+1), token, "/api/v1/services", 413},
+		"a header of ours":           {"PUT", "/api/v1/services/x/headers", `{"Market-Call":"x"}`, token, "/api/v1/services/{slug}/headers", 422},
+		"a header that is a list":    {"PATCH", "/api/v1/services/x/headers", `{"X-Api-Key":[]}`, token, "/api/v1/services/{slug}/headers", 422},
+		"a wait below nothing":       {"POST", "/api/v1/services/x/secret", `{"after_seconds":-1}`, token, "/api/v1/services/{slug}/secret", 422},
 		"a price without a price":    {"PATCH", "/api/v1/services/x/endpoints/1", "{}", token, "/api/v1/services/{slug}/endpoints/{id}", 422},
 	} {
 		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))

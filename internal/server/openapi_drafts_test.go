@@ -75,7 +75,13 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 		"no probe":                    {func(s, _, _ map[string]any) { delete(s, "probe") }, false},
 		"no endpoint":                 {set("endpoints", []any{}), false},
 		"an unknown member":           {set("colour", "red"), false},
-		"a member of later":           {set("headers", map[string]any{"X-Api-Key": "k"}), false},
+		"a member of later":           {set("capacity", map[string]any{"concurrency": 2}), false},
+		"no header":                   {set("headers", map[string]any{}), true},
+		"headers without a name":      {set("headers", map[string]any{"": "k"}), false},
+		"a header that is no token":   {set("headers", map[string]any{"X Key": "k"}), false},
+		"a header without a value":    {set("headers", map[string]any{"X-Api-Key": ""}), false},
+		"a header of two lines":       {set("headers", map[string]any{"X-Api-Key": "a\nb"}), false},
+		"a header that is a number":   {set("headers", map[string]any{"X-Api-Key": 1}), false},
 		"a slug in capitals":          {set("slug", "Weather"), false},
 		"a reserved slug":             {set("slug", "admin"), false},
 		"an empty name":               {set("name", ""), false},
@@ -124,7 +130,7 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 
 // least takes everything away that need not be there.
 func least(service, probe, endpoint map[string]any) {
-	for _, name := range []string{"description", "tags"} {
+	for _, name := range []string{"description", "tags", "headers"} {
 		delete(service, name)
 	}
 	delete(probe, "method")
@@ -151,6 +157,25 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 	}
 	if _, err := catalog.ParsePriceChange(encode("/paths/~1api~1v1~1services~1{slug}~1endpoints~1{id}/patch"), draftRules); err != nil {
 		t.Error(err)
+	}
+	if _, err := catalog.ParseHeaders(encode("/paths/~1api~1v1~1services~1{slug}~1headers/put"), false); err != nil {
+		t.Error(err)
+	}
+	if _, err := catalog.ParseHeaders(encode("/paths/~1api~1v1~1services~1{slug}~1headers/patch"), true); err != nil {
+		t.Error(err)
+	}
+	for body, taken := range map[string]bool{
+		`{"after_seconds":0}`: true, `{"after_seconds":604800}`: true, `{}`: true, `{"after_seconds":604801}`: false, `{"after_seconds":-1}`: false,
+		`{"after_seconds":"1"}`: false, `{"after_seconds":1.5}`: false, `{"after":1}`: false, `[]`: false,
+	} {
+		decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fits := d.check("/components/schemas/SecretChange", decoded) == nil
+		if _, err := catalog.ParseSecretChange([]byte(body)); fits != taken || (err == nil) != taken {
+			t.Errorf("%s: the schema takes it: %v, the server: %v, want %v", body, fits, err == nil, taken)
+		}
 	}
 	for body, taken := range map[string]bool{`{"price_usd":"0.003"}`: true, `{}`: false, `{"price_usd":"0.003","stream":false}`: false, `{"price_usd":3}`: false} {
 		decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(body)))

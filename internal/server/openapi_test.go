@@ -175,6 +175,7 @@ func TestOpenAPI_EveryBodyHasAnExampleThatFits(t *testing.T) {
 
 // views are the structs that the server encodes, by the schema that describes them.
 var views = map[string]reflect.Type{
+	"ServiceHeader": reflect.TypeFor[headerView](), "ServiceSecret": reflect.TypeFor[secretView](),
 	"Service": reflect.TypeFor[serviceView](), "Probe": reflect.TypeFor[probeView](), "Check": reflect.TypeFor[checkView](), "Endpoint": reflect.TypeFor[endpointView](),
 	"Call": reflect.TypeFor[callView](), "Problem": reflect.TypeFor[problem](), "CallLink": reflect.TypeFor[callLink](),
 	"Money": reflect.TypeFor[money.Money](), "Payment": reflect.TypeFor[paidJSON](), "Refund": reflect.TypeFor[refundJSON](),

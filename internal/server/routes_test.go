@@ -12,6 +12,10 @@ func TestRoutes_OnlyWhatExistsAsksForTheToken(t *testing.T) {
 	for request, want := range map[string]int{
 		"POST /api/v1/services":                 401,
 		"DELETE /api/v1/services/x":             401,
+		"PUT /api/v1/services/x/headers":        401,
+		"PATCH /api/v1/services/x/headers":      401,
+		"POST /api/v1/services/x/secret":        401,
+		"GET /api/v1/services/x/secret":         405,
 		"POST /api/v1/services/x/endpoints":     401,
 		"PATCH /api/v1/services/x/endpoints/1":  401,
 		"DELETE /api/v1/services/x/endpoints/1": 401,

@@ -32,6 +32,7 @@ type Config struct {
 	Path       *delivery.Path
 	DB         *pgxpool.Pool
 	Catalog    *catalog.Catalog
+	Secrets    catalog.Secrets
 	Rules      catalog.Rules // of what may be listed
 	Upstream   Upstream
 	Ready      *readiness.Checker
@@ -49,6 +50,7 @@ type Server struct {
 	path       *delivery.Path
 	db         *pgxpool.Pool
 	catalog    *catalog.Catalog
+	secrets    catalog.Secrets
 	rules      catalog.Rules
 	upstream   Upstream
 	store      catalog.Store
@@ -65,7 +67,8 @@ type Server struct {
 // New returns a server.
 func New(c Config) *Server {
 	return &Server{
-		path: c.Path, db: c.DB, catalog: c.Catalog, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks, proxies: c.Proxies, own: c.Own,
+		path: c.Path, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
+		proxies: c.Proxies, own: c.Own,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, log: c.Log, now: c.Now,
 	}
 }
@@ -101,6 +104,9 @@ func (s *Server) routes() *echo.Echo {
 	// The token is asked for route by route: a group would ask for it at every address that does not exist, too.
 	e.POST("/api/v1/services", s.createService, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug", s.retireService, s.adminOnly)
+	e.PUT("/api/v1/services/:slug/headers", s.replaceHeaders, s.adminOnly)
+	e.PATCH("/api/v1/services/:slug/headers", s.changeHeaders, s.adminOnly)
+	e.POST("/api/v1/services/:slug/secret", s.newSecret, s.adminOnly)
 	e.POST("/api/v1/services/:slug/endpoints", s.addEndpoint, s.adminOnly)
 	e.PATCH("/api/v1/services/:slug/endpoints/:id", s.repriceEndpoint, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug/endpoints/:id", s.retireEndpoint, s.adminOnly)

@@ -11,6 +11,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/config"
 	"market/internal/refusal"
 )
 
@@ -28,8 +29,16 @@ func (s *Server) createService(c echo.Context) error {
 		return err
 	}
 	var made catalog.Service
-	err = pgx.BeginFunc(c.Request().Context(), s.db, func(tx pgx.Tx) error {
-		made, err = s.store.Create(c.Request().Context(), tx, draft)
+	var secret config.Secret
+	ctx := c.Request().Context()
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if made, err = s.store.Create(ctx, tx, draft); err != nil {
+			return err
+		}
+		if made.Headers, err = s.secrets.SetHeaders(ctx, tx, made.ID, draft.Headers); err != nil {
+			return err
+		}
+		secret, made.Secret.Since, err = s.secrets.NewSecret(ctx, tx, made.ID, 0)
 		return err
 	})
 	if err != nil {
@@ -38,11 +47,21 @@ func (s *Server) createService(c echo.Context) error {
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
 	view := s.ownersView(&made)
-	view.Checks = []checkView{s.checkProbe(c, &made)}
+	view.Secret.Value = secret.Reveal()
+	view.Checks = []checkView{s.checkProbe(c, s.asSold(&made))}
 	for _, e := range view.Endpoints {
 		s.logWarnings(made.Slug, e)
 	}
 	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
+}
+
+// asSold is a service with the secrets that its requests carry, which only the catalog has. Where the catalog could not be read, it is the service
+// without them.
+func (s *Server) asSold(v *catalog.Service) *catalog.Service {
+	if sold, ok := s.catalog.Current().Service(v.ID); ok {
+		return sold
+	}
+	return v
 }
 
 // listServices serves GET /api/v1/services.
@@ -213,6 +232,9 @@ type serviceView struct {
 	StateSince  string         `json:"state_since"`
 	CreatedAt   string         `json:"created_at"`
 	Endpoints   []endpointView `json:"endpoints"`
+	// Headers and Secret are for the owner of the listing alone.
+	Headers []headerView `json:"headers,omitempty"`
+	Secret  *secretView  `json:"secret,omitempty"`
 	// Checks are for whoever has just made the listing.
 	Checks []checkView `json:"checks,omitempty"`
 }

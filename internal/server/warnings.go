@@ -6,9 +6,10 @@ import (
 	"market/internal/catalog"
 )
 
-// ownersView is a listing as its owner sees it: with what may surprise about each endpoint.
+// ownersView is a listing as its owner sees it: with what may surprise about each endpoint, and what is known of its secrets.
 func (s *Server) ownersView(v *catalog.Service) serviceView {
 	view := s.serviceView(v)
+	view.Headers, view.Secret = headerViews(v.Headers), &secretView{Since: timeJSON(v.Secret.Since), Next: timeJSON(v.Secret.Next)}
 	view.Probe.Body = v.Probe.Body
 	for i, e := range v.Endpoints {
 		view.Endpoints[i].Warnings = s.path.Warnings(v, e)

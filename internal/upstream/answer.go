@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,14 +20,20 @@ import (
 const (
 	serviceAnswerMax = 4 << 10
 	retryAfterMax    = 10 * time.Minute
-	unpackedBytesMax = 8 << 20
+	unpackedBytesMax = 1 << 20 // the largest answer that any listing may allow
 )
 
+// errUnpackedTooLarge is an answer that grows past what may be looked at.
+var errUnpackedTooLarge = errors.New("unpacked answer too large")
+
 // checkOutput compares an answer with the endpoint's output schema. The service was asked for an answer without encoding; gzip is read
-// anyway, because servers that compress everything are common and not dishonest.
-func checkOutput(e *catalog.Endpoint, encoding string, body []byte) error {
-	switch strings.ToLower(strings.TrimSpace(encoding)) {
-	case "", "identity":
+// anyway, because servers that compress everything are common and not dishonest. It keeps a processor busy, so more of it at once would be no
+// faster and hold more.
+func (c *Client) checkOutput(e *catalog.Endpoint, encoding string, body []byte) error {
+	c.checks <- struct{}{}
+	defer func() { <-c.checks }()
+	switch strings.ToLower(encoding) {
+	case "":
 		return e.CheckOutput(body)
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(bytes.NewReader(body))
@@ -38,7 +45,7 @@ func checkOutput(e *catalog.Endpoint, encoding string, body []byte) error {
 			return fmt.Errorf("unpack answer: %w", err)
 		}
 		if len(unpacked) > unpackedBytesMax {
-			return fmt.Errorf("unpack answer: more than %d bytes", unpackedBytesMax)
+			return errUnpackedTooLarge
 		}
 		return e.CheckOutput(unpacked)
 	}
@@ -47,10 +54,17 @@ func checkOutput(e *catalog.Endpoint, encoding string, body []byte) error {
 
 // serviceAnswer reads what a service says when it turns a request down. Only what can be shown in a JSON document is kept; an answer
 // that can't be read in time loses its text and stays what it is.
-func serviceAnswer(response *http.Response) []byte {
+func serviceAnswer(response *http.Response, m mask) []byte {
+	if encoding, ok := ContentEncoding(response.Header); encoding != "" || !ok {
+		return nil // not a text; whoever unpacks it could find in it what is to be hidden
+	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, serviceAnswerMax+utf8.UTFMax))
 	if err != nil || len(body) == 0 {
 		return nil
+	}
+	whole := len(body) <= serviceAnswerMax
+	if body = m.bytes(body); !whole {
+		body = m.cut(body)
 	}
 	if len(body) <= serviceAnswerMax && json.Valid(body) && utf8.Valid(body) {
 		return body

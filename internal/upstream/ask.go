@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,6 +46,9 @@ func (c *Client) Ask(ctx context.Context, r Request) Result {
 	started := time.Now()
 	result := c.ask(ctx, r)
 	result.Latency = time.Since(started)
+	if result.Err != nil {
+		result.Err = maskOf(r.Service).err(result.Err)
+	}
 	row, _ := call.RowOf(result.Reason)
 	result.Outcome = row.Outcome
 	return result
@@ -69,10 +73,10 @@ func (c *Client) ask(parent context.Context, r Request) Result {
 	switch is := statusCause(r.Endpoint, response.StatusCode); is.reason {
 	case call.OK:
 		p.answered.Store(true)
-		return served(r, response, &p, parent)
+		return c.served(r, response, &p, parent)
 	case call.RejectedByService:
 		result := failed(is, response.StatusCode, nil)
-		result.ServiceAnswer = serviceAnswer(response)
+		result.ServiceAnswer = serviceAnswer(response, maskOf(r.Service))
 		return result
 	case call.UpstreamThrottled:
 		result := failed(is, response.StatusCode, nil)
@@ -118,7 +122,7 @@ func askOnce(request *http.Request) {
 }
 
 // served reads the body of an answer with a status that the listing promises.
-func served(r Request, response *http.Response, p *progress, parent context.Context) Result {
+func (c *Client) served(r Request, response *http.Response, p *progress, parent context.Context) Result {
 	status, limit := response.StatusCode, int64(r.Endpoint.MaxResponseBytes)
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than the %d bytes that its listing allows", limit)}
 	bodiless := r.Method == http.MethodHead // whose Content-Length is that of a body that does not come
@@ -132,10 +136,18 @@ func served(r Request, response *http.Response, p *progress, parent context.Cont
 	if err != nil {
 		return failed(classify(err, p, parent.Err() != nil), status, err)
 	}
+	header, ok := answerHeader(response.Header)
+	if !ok {
+		return failed(cause{call.UpstreamBadResponse, "the service's answer has a Content-Encoding that can't be read"}, status, nil)
+	}
 	if r.Endpoint.ChecksOutput() && !bodiless && status <= 299 {
-		if err := checkOutput(r.Endpoint, response.Header.Get("Content-Encoding"), body); err != nil {
+		err := c.checkOutput(r.Endpoint, header.Get("Content-Encoding"), body)
+		if errors.Is(err, errUnpackedTooLarge) {
+			return failed(cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than %d bytes when it is unpacked", unpackedBytesMax)}, status, err)
+		}
+		if err != nil {
 			return failed(cause{call.UpstreamBadResponse, "the service's answer is not what its listing promises"}, status, err)
 		}
 	}
-	return Result{Reason: call.OK, Status: status, Header: pass(response.Header, toCaller), Body: body}
+	return Result{Reason: call.OK, Status: status, Header: header, Body: body}
 }

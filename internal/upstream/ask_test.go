@@ -48,7 +48,7 @@ func TestClient_Ask_ClassifiesEveryAnswer(t *testing.T) {
 		"429":                                   {nil, nil, 429, "", call.UpstreamThrottled, "", ""},
 		"500":                                   {nil, nil, 500, "oops", call.Upstream5xx, "", ""},
 		"503":                                   {nil, map[string]string{"Retry-After": "5"}, 503, "", call.Upstream5xx, "", ""},
-		"304":                                   {nil, nil, 304, "", call.UpstreamRedirect, "", ""},
+		"304":                                   {nil, nil, 304, "", call.UpstreamBadResponse, "", ""},
 		"a status that is none":                 {nil, nil, 999, "", call.UpstreamBadResponse, "", ""},
 		"what the output schema promises":       {promising(object), nil, 200, `{"a":1}`, call.OK, `{"a":1}`, ""},
 		"JSON that breaks the promise":          {promising(object), nil, 200, `{"b":1}`, call.UpstreamBadResponse, "", ""},

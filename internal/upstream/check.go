@@ -39,19 +39,23 @@ func (c *Client) Check(ctx context.Context, s *catalog.Service) Finding {
 	}
 	defer func() { _ = response.Body.Close() }()
 	f.Passed = s.Probe.Statuses.Has(response.StatusCode)
-	f.Received = shown(response)
+	f.Received = shown(response, maskOf(s))
 	return f
 }
 
-// shown describes an answer: its status, its type and where it redirects to, and how its body begins.
-func shown(response *http.Response) string {
+// shown describes an answer: its status, its type and where it redirects to, and how its body begins, without what was sent for the service alone.
+func shown(response *http.Response, m mask) string {
 	parts := []string{fmt.Sprintf("status %d", response.StatusCode)}
 	for _, name := range []string{"Content-Type", "Location"} {
 		if value := response.Header.Get(name); value != "" {
-			parts = append(parts, fmt.Sprintf("%s %s", name, escaped(value)))
+			parts = append(parts, fmt.Sprintf("%s %s", name, escaped(string(m.bytes([]byte(value))))))
 		}
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, shownMax+1)) // what came in time is what there is to show
+	whole := len(body) <= shownMax
+	if body = m.bytes(body); !whole {
+		body = m.cut(body)
+	}
 	if len(body) > 0 {
 		parts = append(parts, "body "+escaped(string(body)))
 	}

@@ -105,6 +105,8 @@ func statusCause(e *catalog.Endpoint, status int) cause {
 		return cause{call.UpstreamBadResponse, "the service answered with a status that is no answer"}
 	case e.Serves(status):
 		return cause{reason: call.OK}
+	case status == 304:
+		return cause{call.UpstreamBadResponse, "the service answered that nothing changed, which nobody had asked"}
 	case status <= 399:
 		return cause{call.UpstreamRedirect, "the service answered with a redirect"}
 	case status >= 500:

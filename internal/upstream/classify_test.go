@@ -95,7 +95,7 @@ func TestStatusCause_GivesEveryStatusOneReason(t *testing.T) {
 		switch {
 		case status == 409 || (status >= 200 && status < 300):
 			return call.OK
-		case status < 200 || status > 599:
+		case status < 200 || status > 599 || status == 304:
 			return call.UpstreamBadResponse
 		case status < 400:
 			return call.UpstreamRedirect

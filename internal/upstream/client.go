@@ -3,6 +3,7 @@ package upstream
 import (
 	"crypto/tls"
 	"net/http"
+	"runtime"
 	"time"
 )
 
@@ -25,11 +26,16 @@ type Options struct {
 }
 
 // A Client sends requests to services. It is safe for concurrent use.
+//
+// What a request may hold, whatever comes back: 64 KiB of header, the body up to the endpoint's max_response_bytes (1 MiB at most, in a buffer
+// that has grown at most a quarter past it, or to twice that while it grows), and where its form is promised and it is packed, as much again
+// unpacked. What its values take, at worst fifty times its bytes, is held by as many requests at once as there are processors.
 type Client struct {
 	now       func() time.Time
 	dialer    *dialer
 	canaries  *Canaries
 	transport *http.Transport
+	checks    chan struct{} // a place for each check of an answer's form that may run
 }
 
 // New returns a client.
@@ -38,7 +44,8 @@ func New(o Options) *Client {
 		o.Now = time.Now
 	}
 	dialer := newDialer(o.Resolver, o.AllowPrivate)
-	return &Client{now: o.Now, dialer: dialer, canaries: o.Canaries, transport: &http.Transport{
+	checks := make(chan struct{}, runtime.GOMAXPROCS(0))
+	return &Client{now: o.Now, dialer: dialer, canaries: o.Canaries, checks: checks, transport: &http.Transport{
 		// No Proxy: one of the environment would see every request and make the address check meaningless.
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12}, // and nothing that loosens what is verified

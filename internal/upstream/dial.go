@@ -69,13 +69,12 @@ func (d *dialer) peers(ctx context.Context, host string, port uint16) ([]netip.A
 	}
 	peers := make([]netip.AddrPort, 0, len(addresses))
 	for _, a := range addresses {
-		peer := netip.AddrPortFrom(a.Unmap(), port)
 		if d.vet != nil {
-			if err := d.vet(peer); err != nil {
+			if err := d.vet(netip.AddrPortFrom(a, port)); err != nil {
 				return nil, err
 			}
 		}
-		peers = append(peers, peer)
+		peers = append(peers, netip.AddrPortFrom(a.Unmap(), port))
 	}
 	return peers, nil
 }

@@ -167,6 +167,35 @@ func TestDialer_LookUp_AnythingThatGoesWrongThereIsALookUpThatFailed(t *testing.
 	}
 }
 
+func TestDialer_LookUp_AnAnswerWithoutAnAddressIsANameThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	_, err := newDialer(&noting{}, false).DialContext(t.Context(), "tcp", publicHost+":443")
+	if got := classify(err, &progress{}, false); got.reason != call.UpstreamUnreachable {
+		t.Errorf("reason = %q, want %q (%v)", got.reason, call.UpstreamUnreachable, err)
+	}
+}
+
+// A listed name must not be completed by the search list of the machine to a name inside our own network. In development that is what
+// names of containers need.
+func TestDialer_LookUp_NamesAreCompletedInDevelopmentOnly(t *testing.T) {
+	t.Parallel()
+	for want, private := range map[string]bool{publicHost + ".": false, publicHost: true} {
+		n := &noting{}
+		_, _ = newDialer(n, private).DialContext(t.Context(), "tcp", publicHost+":443")
+		if !slices.Equal(n.names, []string{want}) {
+			t.Errorf("private addresses allowed: %v, looked up %q, want %q", private, n.names, want)
+		}
+	}
+}
+
+// A noting resolver knows no address of any name.
+type noting struct{ names []string }
+
+func (n *noting) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	n.names = append(n.names, host)
+	return nil, nil
+}
+
 type failing struct{ err error }
 
 func (f failing) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {

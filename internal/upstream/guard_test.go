@@ -79,6 +79,7 @@ var forbidden = map[string]string{
 	"multicast IPv6, global":            "ff0e::1",
 	"a zone":                            "fe80::1%eth0",
 	"a zone at loopback":                "::1%lo",
+	"a zone at a mapped public one":     "::ffff:93.184.216.34%eth0",
 	"a zone at a public address":        "2606:2800:220:1::1%eth0",
 }
 

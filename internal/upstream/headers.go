@@ -3,11 +3,14 @@ package upstream
 import (
 	"net/http"
 	"strings"
+
+	"market/internal/catalog"
 )
 
 const (
-	headerValueMax = 1024
-	userAgent      = "market-gateway/1"
+	headerValueMax  = 1024
+	encodingsLenMax = 64
+	userAgent       = "market-gateway/1"
 )
 
 // toService lists the caller's headers that a service gets, in their canonical spelling. Everything else stays here: what says who the
@@ -21,11 +24,10 @@ var toService = []string{
 	"Content-Type",
 }
 
-// toCaller lists a service's headers that the caller gets: those that describe the body. A service does not speak for us to the caller:
-// nothing about payments, cookies, caching, transport security, cross-origin rules, other places or calls.
+// toCaller lists a service's headers that the caller gets: those that describe the body, beside its encoding (answerHeader). A service does
+// not speak for us to the caller: nothing about payments, cookies, caching, transport security, cross-origin rules, other places or calls.
 var toCaller = []string{
 	"Content-Disposition",
-	"Content-Encoding",
 	"Content-Language",
 	"Content-Type",
 	"Etag",
@@ -57,10 +59,59 @@ func plain(value string) bool {
 	return true
 }
 
+// dress adds to a request what its service wants to see in each, and what shows the service that we ask. Calls and probes go through here, so
+// that both look the same to whatever stands before the service. What is ours comes last and stays.
+func dress(h http.Header, s *catalog.Service) {
+	for _, own := range s.Headers {
+		h.Set(own.Name, own.Value.Reveal())
+	}
+	h.Set("User-Agent", userAgent)
+	if secret := s.Secret.Value.Reveal(); secret != "" {
+		h.Set("Market-Secret", secret)
+	}
+}
+
+// ContentEncoding returns the encodings of a body in the order in which they were applied, empty for none, and whether that can be relied on.
+// Several headers are one list.
+func ContentEncoding(h http.Header) (list string, ok bool) {
+	values := h["Content-Encoding"]
+	if len(values) == 0 {
+		return "", true
+	}
+	list = strings.TrimSpace(strings.Join(values, ", "))
+	if strings.EqualFold(list, "identity") {
+		return "", true
+	}
+	for coding := range strings.SplitSeq(list, ",") {
+		if coding = strings.TrimSpace(coding); coding == "" || strings.ContainsFunc(coding, notOfACoding) {
+			return "", false
+		}
+	}
+	return list, len(list) <= encodingsLenMax
+}
+
+func notOfACoding(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+}
+
+// answerHeader makes the header that the caller gets with a served answer. The encoding goes with the bytes, whole or not at all: false is an
+// answer whose bytes would reach the caller under another name than they have.
+func answerHeader(h http.Header) (http.Header, bool) {
+	to := pass(h, toCaller)
+	encoding, ok := ContentEncoding(h)
+	if encoding != "" {
+		to.Set("Content-Encoding", encoding)
+	}
+	return to, ok
+}
+
 // requestHeader makes the header of a request to a service.
 func requestHeader(r Request) http.Header {
 	h := pass(r.Header, toService)
-	h.Set("User-Agent", userAgent)
+	if encoding, ok := ContentEncoding(r.Header); ok && encoding != "" {
+		h.Set("Content-Encoding", encoding) // bytes that nobody here reads keep their label
+	}
+	dress(h, r.Service)
 	h.Set("Market-Call", r.CallID.String())
 	// Not in canonical spelling, which is the same to a server. net/http takes the canonical one for leave to send a request again by itself
 	// when a connection breaks; a call is asked once, and what the header promises is for providers to use.

@@ -1,0 +1,140 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/postgres"
+)
+
+// resealPage is how many rows are read at once.
+const resealPage = 500
+
+// Resealed is what became of the secrets that were not sealed with the current key.
+type Resealed struct {
+	Done int
+	// Lost are services with a secret that none of the keys opens. They are broken until their provider sets it again, or the key is back.
+	Lost []string
+}
+
+// A value that changes meanwhile is sealed with whatever key its writer has, and left alone.
+const (
+	oldHeadersSQL = `
+SELECT h.service_id, h.name, h.sealed, s.slug, s.base_url
+  FROM service_headers h JOIN services s ON s.id = h.service_id
+ WHERE s.state <> 'retired' AND substring(h.sealed FROM 1 FOR length($1::bytea)) <> $1 AND (h.service_id, h.name) > ($2, $3)
+ ORDER BY h.service_id, h.name LIMIT $4`
+
+	resealHeaderSQL = `
+UPDATE service_headers SET sealed = $4 WHERE service_id = $1 AND name = $2 AND sealed = $3`
+
+	oldSecretsSQL = `
+SELECT x.service_id, x.id, x.sealed, s.slug
+  FROM service_secrets x JOIN services s ON s.id = x.service_id
+ WHERE s.state <> 'retired' AND substring(x.sealed FROM 1 FOR length($1::bytea)) <> $1 AND x.id > $2
+ ORDER BY x.id LIMIT $3`
+
+	resealSecretSQL = `
+UPDATE service_secrets SET sealed = $2 WHERE id = $1 AND sealed = $3`
+)
+
+// Reseal seals with the current key what an older one sealed, so that the older one can be taken away. It may run anywhere at any time, and
+// many times at once.
+func (s Secrets) Reseal(ctx context.Context, db postgres.DB) (Resealed, error) {
+	var all Resealed
+	if err := s.resealHeaders(ctx, db, &all); err != nil {
+		return all, fmt.Errorf("reseal headers: %w", err)
+	}
+	if err := s.resealSecrets(ctx, db, &all); err != nil {
+		return all, fmt.Errorf("reseal secrets: %w", err)
+	}
+	return all, nil
+}
+
+func (s Secrets) resealHeaders(ctx context.Context, db postgres.DB, all *Resealed) error {
+	type old struct {
+		Service       uuid.UUID
+		Name          string
+		Sealed        []byte
+		Slug, BaseURL string
+	}
+	var last old
+	for {
+		rows, err := db.Query(ctx, oldHeadersSQL, s.box.Prefix(), last.Service, last.Name, resealPage)
+		if err != nil {
+			return err
+		}
+		page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[old])
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, h := range page {
+			sealed, err := s.again(h.Sealed, headerContext(h.Service, h.Name, h.BaseURL))
+			if err != nil {
+				all.lose(h.Slug)
+				continue
+			}
+			tag, err := db.Exec(ctx, resealHeaderSQL, h.Service, h.Name, h.Sealed, sealed)
+			if err != nil {
+				return err
+			}
+			all.Done += int(tag.RowsAffected())
+		}
+		last = page[len(page)-1]
+	}
+}
+
+func (s Secrets) resealSecrets(ctx context.Context, db postgres.DB, all *Resealed) error {
+	type old struct {
+		Service uuid.UUID
+		ID      int64
+		Sealed  []byte
+		Slug    string
+	}
+	var last old
+	for {
+		rows, err := db.Query(ctx, oldSecretsSQL, s.box.Prefix(), last.ID, resealPage)
+		if err != nil {
+			return err
+		}
+		page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[old])
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, x := range page {
+			sealed, err := s.again(x.Sealed, secretContext(x.Service))
+			if err != nil {
+				all.lose(x.Slug)
+				continue
+			}
+			tag, err := db.Exec(ctx, resealSecretSQL, x.ID, sealed, x.Sealed)
+			if err != nil {
+				return err
+			}
+			all.Done += int(tag.RowsAffected())
+		}
+		last = page[len(page)-1]
+	}
+}
+
+// again seals with the current key what any key of the box sealed.
+func (s Secrets) again(sealed, context []byte) ([]byte, error) {
+	plain, err := s.box.Open(sealed, context)
+	if err != nil {
+		return nil, err
+	}
+	return s.box.Seal(plain, context)
+}
+
+// lose names a service once.
+func (r *Resealed) lose(slug string) {
+	for _, s := range r.Lost {
+		if s == slug {
+			return
+		}
+	}
+	r.Lost = append(r.Lost, slug)
+}
