@@ -44,7 +44,7 @@ func bodyRows() []row {
 		{name: "it packs its answer although nobody reads it here (B95)", plan: working(answers("200 OK", gzipped(done), typeJSON, "Content-Encoding: gzip")), want: serves(gzipped(done))},
 		{name: "it packs 900 MB into its answer", plan: working(func(t *talk) { answers("200 OK", bomb(), typeJSON, "Content-Encoding: gzip")(t) }), want: serves(bomb())},
 		{name: "it packs 900 MB where the listing promises JSON", plan: working(func(t *talk) { answers("200 OK", bomb(), typeJSON, "Content-Encoding: gzip")(t) }),
-			listing: promising(promised), want: badResponse},
+			listing: promising(promised), want: tooLarge},
 		{name: "it says that it is an image", plan: working(answers("200 OK", done, "Content-Type: image/png")), want: serves(done)},
 		{name: "it sends a page with a script", plan: working(answers("200 OK", "<script>parent.evil()</script>", "Content-Type: text/html")), want: serves("<script>parent.evil()</script>")},
 		{name: "it sends a page without a type", plan: working(answers("200 OK", "<script>parent.evil()</script>")), want: serves("<script>parent.evil()</script>")},

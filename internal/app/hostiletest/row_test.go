@@ -116,6 +116,7 @@ func table() []group {
 		{"Statuses", statusRows()},
 		{"Bodies", bodyRows()},
 		{"HTTP/2", h2Rows()},
+		{"Secrets", secretRows()},
 		{"The liveness probe", probeRows()},
 	}
 }

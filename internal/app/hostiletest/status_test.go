@@ -22,6 +22,7 @@ func statusRows() []row {
 		{name: "it redirects to a URL of garbage", plan: working(answers("301 Moved Permanently", "", "Location: ht\ttp://%zz")), want: redirects},
 		{name: "it answers 300 with choices", plan: working(answers("300 Multiple Choices", "<evil>")), want: redirects},
 		{name: "it answers 305 and names a proxy", plan: working(answers("305 Use Proxy", "", "Location: http://evil.test:3128/")), want: redirects},
+		{name: "it answers that nothing has changed", plan: working(answers("304 Not Modified", "", `ETag: "evil"`)), want: badResponse},
 		{name: "it answers 401 and asks for a password", plan: working(answers("401 Unauthorized", "evil", `WWW-Authenticate: Basic realm="evil"`)), want: wantsLogin},
 		{name: "it answers 407 as if it were a proxy", plan: working(answers("407 Proxy Authentication Required", "evil", `Proxy-Authenticate: Basic realm="evil"`)), want: wantsLogin},
 		{name: "it asks for a payment of its own, with terms that pay itself (B109)", plan: working(answers("402 Payment Required", `{"x402Version":1,"error":"evil","accepts":[{"payTo":"evil"}]}`,
