@@ -13,7 +13,7 @@ export CGO_ENABLED := 1
 
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo build test check unit fuzz contracts conformance crash hostile chaos cases generate
+.PHONY: help demo build test check unit fuzz contracts conformance crash hostile chaos shots cases generate
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,6 +69,12 @@ chaos: ## a long random run: N calls, SEED to repeat one; what came of it is wri
 	@scripts/setup demo
 	MARKET_CHAOS_CALLS=$(N) MARKET_CHAOS_SEED=$(SEED) MARKET_CHAOS_COMMIT=$$(git rev-parse HEAD) MARKET_CHAOS_RESULT=$(CURDIR)/docs/chaos.md \
 		go test -race -count=1 -v -timeout 24h -run TestChaos ./internal/app
+
+shots: ## screenshots of every page, empty and full, on telephones and a desk, light and dark, into shots/
+	@scripts/setup test
+	@rm -rf shots && mkdir shots
+	MARKET_SHOTS=$(CURDIR)/shots go test -race -count=1 -timeout 10m -run TestPages ./internal/app/browsertest
+	@echo "$$(ls shots | wc -l) screenshots are in shots/"
 
 cases: ## the public bug reports by number: covered, excepted, open, missing
 	@go test -race -count=1 -v -run TestCases ./cases | sed -nE 's/^ *cases_test.go:[0-9]+: //p; /^(FAIL|---)/p'

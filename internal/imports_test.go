@@ -32,7 +32,7 @@ var sideways = map[[2]string]string{
 }
 
 // leaves may be imported by anything below cmd.
-var leaves = []string{"migrations", "web", "contracts"}
+var leaves = []string{"migrations", "web", "contracts", "docs"}
 
 // testOnly may be imported by tests and by cmd/demo, never by the product.
 var testOnly = []string{"devnet", "postgres/pgtest", "app/apptest"}

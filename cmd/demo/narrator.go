@@ -83,7 +83,8 @@ func (n narrator) after(s *story) {
 
 func (n narrator) tryYourself(w *world) {
 	url := w.app.URL()
-	n.line("Still serving. Try, in another terminal:")
+	n.line("Still serving. Look at it with a browser: %s", url)
+	n.line("Or try, in another terminal:")
 	n.line("")
 	n.line("  # what is for sale")
 	n.line("  curl -s %s/api/v1/services", url)

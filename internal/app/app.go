@@ -142,6 +142,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	return server.New(server.Config{
 		Path: a.path, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev), Upstream: client, Ready: ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
+		Dev: c.Dev, Cooldown: c.Cooldown,
 	}), nil
 }
 

@@ -76,7 +76,7 @@ func answersOfEveryKind(t *testing.T, w *apptest.World) map[string]apptest.Answe
 			t.Fatal(err)
 		}
 		if answers["500 of ours"].Status == 0 {
-			answers["500 of ours"] = api("/api/v1/services")
+			answers["500 of ours"] = api("/api/v1/services/good")
 		}
 	}
 	return answers

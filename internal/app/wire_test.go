@@ -86,7 +86,7 @@ func TestChallenge_SpeaksBothVersionsAndIsAProblem(t *testing.T) {
 		"resource":          {v1["resource"], s.URL},
 		"payTo":             {v1["payTo"], w.Treasury.Hex()},
 		"extra.name":        {v1Extra["name"], devnet.TokenName},
-		"type":              {a.JSON["type"], "about:blank"},
+		"type":              {a.JSON["type"], w.App.URL() + "/rules#payment_required"},
 		"status":            {a.JSON["status"], 402.0},
 		"code":              {a.JSON["code"], "payment_required"},
 		"party":             {a.JSON["party"], "caller"},

@@ -19,6 +19,9 @@ type Snapshot struct {
 	endpoints map[uuid.UUID]*Endpoint
 	routes    map[uuid.UUID]routes
 	skew      time.Duration // market time minus this process's time
+
+	index      sync.Once
+	searchable []indexedService // see indexed
 }
 
 // Catalog holds the newest snapshot. The zero value is of no use; see New.
@@ -120,4 +123,13 @@ func (s *Snapshot) Service(id uuid.UUID) (*Service, bool) {
 func (s *Snapshot) Endpoint(id uuid.UUID) (*Endpoint, bool) {
 	e, ok := s.endpoints[id]
 	return e, ok
+}
+
+// Len is how many services there are, in whatever state.
+func (s *Snapshot) Len() int { return len(s.byID) }
+
+// Has says whether there is a service of that name, in whatever state.
+func (s *Snapshot) Has(slug string) bool {
+	_, has := s.bySlug[slug]
+	return has
 }

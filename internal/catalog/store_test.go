@@ -165,67 +165,6 @@ func TestStore_Find_RefusesWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestStore_List_PagesThroughListedServicesInOneOrder(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t)
-	var want []string
-	for i := range 5 {
-		slug := fmt.Sprintf("s%d", i)
-		s := create(t, db, draft(t, slug, "/a", "/b"))
-		if i == 2 {
-			if _, err := store.Delist(t.Context(), db, s.ID, "three strikes"); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want = append(want, slug)
-	}
-	var got []string
-	cursor, pages := "", 0
-	for {
-		page, next, err := store.List(t.Context(), db, 2, cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages++
-		for _, s := range page {
-			got = append(got, s.Slug)
-			if len(s.Endpoints) != 2 {
-				t.Errorf("%s has %d endpoints, want 2", s.Slug, len(s.Endpoints))
-			}
-		}
-		if next == "" {
-			break
-		}
-		cursor = next
-	}
-	if !slices.Equal(got, want) || pages != 2 {
-		t.Errorf("%v on %d pages, want %v on 2", got, pages, want)
-	}
-}
-
-func TestStore_List_RefusesLimitsAndCursorsThatWeDidNotGiveOut(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t)
-	for name, tt := range map[string]struct {
-		limit  int
-		cursor string
-		good   bool
-	}{
-		"the lowest limit":         {1, "", true},
-		"the highest limit":        {100, "", true},
-		"no limit":                 {0, "", false},
-		"one past the highest":     {101, "", false},
-		"a cursor of another kind": {20, "eDE6MQ", false},
-		"a cursor that is text":    {20, "next page", false},
-	} {
-		_, _, err := store.List(t.Context(), db, tt.limit, tt.cursor)
-		if (err == nil) != tt.good || (err != nil && reasonOf(err) != call.InvalidParameter) {
-			t.Errorf("%s: error = %v, want good = %v", name, err, tt.good)
-		}
-	}
-}
-
 func TestStore_AddEndpoint_RefusesASecondAnswerToOneRequest(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

@@ -148,11 +148,7 @@ func (p *Path) Warnings(s *catalog.Service, e *catalog.Endpoint) []string {
 	if !priced || e.Retired {
 		return nil
 	}
-	var offers []payment.Offer
-	for _, rail := range p.Rails {
-		offers = append(offers, railOffers(rail, e, price)...)
-	}
-	offers = offers[:min(len(offers), offersMax)]
+	offers := p.Terms(e, price)
 	t := catalog.Target{Service: s, Endpoint: e, UpstreamPath: strings.NewReplacer("{", "", "}", "").Replace(e.Path)}
 	bazaar := payment.NewBazaar(p.listing(s.Slug, e))
 	more := []payment.Addition{payment.WithBazaar(bazaar)}
@@ -168,4 +164,13 @@ func (p *Path) Warnings(s *catalog.Service, e *catalog.Endpoint) []string {
 		return append(warnings, fmt.Sprintf("nobody can be asked to pay: %s", err))
 	}
 	return slices.Concat(warnings, challenge.LeftOut(), bazaar.Notes())
+}
+
+// Terms are what an endpoint costs, on all networks, whether or not they can settle at the moment: what a listing shows, and nobody is asked to pay.
+func (p *Path) Terms(e *catalog.Endpoint, price catalog.Price) []payment.Offer {
+	var offers []payment.Offer
+	for _, rail := range p.Rails {
+		offers = append(offers, railOffers(rail, e, price)...)
+	}
+	return offers[:min(len(offers), offersMax)]
 }

@@ -10,6 +10,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/postgres"
+	"market/internal/strikes"
 )
 
 // An OpenStrike is one strike that counts, with the calls that prove it.
@@ -49,3 +50,6 @@ func (r *Recorder) OpenStrikes(ctx context.Context, db postgres.DB) ([]OpenStrik
 	}
 	return open, nil
 }
+
+// Policy is how strikes count.
+func (r *Recorder) Policy() strikes.Policy { return r.strikes.Policy() }

@@ -88,7 +88,7 @@ func writeServed(c echo.Context, a delivery.Answer) error {
 }
 
 func (s *Server) writeProblem(c echo.Context, a delivery.Answer) error {
-	p := newProblem(a.Reason, statusOf[a.Reason])
+	p := s.newProblem(a.Reason, statusOf[a.Reason])
 	if a.Reason == call.RejectedByService && a.Status != 0 {
 		p.Status = a.Status
 	}
@@ -114,7 +114,7 @@ func (s *Server) writeChallenge(c echo.Context, t catalog.Target, challenge paym
 	if byBrowser(c.Request()) {
 		return s.writePayPage(c, t, challenge)
 	}
-	p := newProblem(call.PaymentRequired, http.StatusPaymentRequired)
+	p := s.newProblem(call.PaymentRequired, http.StatusPaymentRequired)
 	p.Detail = "this call costs money; PAYMENT-REQUIRED says how much and how to pay (x402)"
 	return s.writeJSON(c, p.Status, typeJSON, challengeBody{Body: challenge.Body(payment.Unpaid), problem: p})
 }

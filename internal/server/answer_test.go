@@ -40,7 +40,7 @@ func TestServiceAnswer_LeavesTheReceiptReadable(t *testing.T) {
 		"deeper than a document goes": {nested(wire.DepthMax), false},
 		"a list's end too early":      {`1],[2`, false},
 	} {
-		p := newProblem(call.Upstream5xx, 502)
+		p := newTestServer().newProblem(call.Upstream5xx, 502)
 		p.ServiceAnswer, p.Receipt = serviceAnswer([]byte(tt.body)), receipt
 		document, err := json.Marshal(p)
 		if err != nil {

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 
@@ -11,26 +8,24 @@ import (
 
 	"market/internal/call"
 	"market/internal/delivery"
+	"market/internal/money"
 	"market/internal/refund"
-	"market/web"
 )
-
-var callTemplate = template.Must(template.ParseFS(web.Templates, "templates/call.html", "templates/style.html"))
-
-// pagePolicy lets a page of ours show its own style and nothing else.
-const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // A callPage answers one question: where is my money?
 type callPage struct {
+	frame
 	telling
-	URL    string
+	Next   string
+	Steps  []step
 	Facts  []fact
+	URL    string
 	Signed bool // its record has a receipt
 }
 
 type fact struct {
-	Name, Value string
-	Code        bool
+	Name, Value, Link string
+	Code, Hash        bool
 }
 
 // A telling says where the money of a call is. Moving: that will change by itself.
@@ -38,49 +33,60 @@ type telling struct {
 	Tone        string // good, wait or bad
 	Headline    string
 	Explanation string
-	Moving      bool
+	Moves       bool
 }
 
-// wantsPage says whether a person asks, with a browser.
-func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
-
 func (s *Server) writeCallPage(c echo.Context, r delivery.Record, view callView) error {
-	page := callPage{telling: s.tellingOf(r), URL: view.URL, Signed: view.Receipt != nil}
-	add := func(name, value string, code bool) {
-		if value != "" {
-			page.Facts = append(page.Facts, fact{name, value, code})
+	return s.writePage(c, http.StatusOK, callTemplate, s.callPage(r, view))
+}
+
+func (s *Server) callPage(r delivery.Record, view callView) callPage {
+	page := callPage{frame: s.frame(), telling: s.tellingOf(r), Next: nextOf(r), Steps: s.stepsOf(r), URL: view.URL, Signed: view.Receipt != nil}
+	page.JSON, page.Unlisted, page.Moving = "/api/v1/calls/"+r.Call.String(), true, page.Moves
+	page.Facts = []fact{{Name: "Service", Value: r.Service, Link: "/services/" + r.Service}, {Name: "Request", Value: plain(r.Method + " " + r.Path), Code: true},
+		{Name: "State", Value: strings.ReplaceAll(view.State, "_", " ")}}
+	page.Facts = append(page.Facts, s.moneyFacts(view.Payment, view.Refund)...)
+	page.Facts = append(page.Facts, fact{Name: "Call", Value: r.Call.String(), Hash: true})
+	return page
+}
+
+// moneyFacts says what was paid and what comes back: all of it is on a public chain.
+func (s *Server) moneyFacts(paid *paidJSON, back *refundJSON) (facts []fact) {
+	add := func(f fact) {
+		if f.Value != "" {
+			facts = append(facts, f)
 		}
 	}
-	add("Service", r.Service, false)
-	add("Request", r.Method+" "+r.Path, true)
-	add("State", view.State, false)
-	add("Reason", string(r.Reason), true)
-	if view.Payment != nil {
-		add("Paid", "$"+view.Payment.USD, false)
-		add("By", view.Payment.Payer, true)
-		add("On", view.Payment.Network, false)
-		add("Transaction", view.Payment.Transaction, true)
+	if paid != nil {
+		add(fact{Name: "Payment", Value: amountText(paid.Money)})
+		add(fact{Name: "From", Value: paid.Payer, Hash: true})
+		add(fact{Name: "On", Value: s.networkText(paid.Network)})
+		add(fact{Name: "Transaction", Value: paid.Transaction, Hash: true, Link: s.explorerLink(paid.Network, paid.Transaction)})
 	}
-	if view.Refund != nil {
-		add("Refund", "$"+view.Refund.USD+", "+view.Refund.State, false)
-		add("Refund to", view.Refund.To, true)
-		add("Refund by", view.Refund.Transaction, true)
+	if back != nil {
+		add(fact{Name: "Refund", Value: amountText(back.Money) + ", " + back.State})
+		add(fact{Name: "Refund to", Value: back.To, Hash: true})
+		add(fact{Name: "Refund transaction", Value: back.Transaction, Hash: true, Link: s.explorerLink(back.Network, back.Transaction)})
 	}
-	add("Started", view.Created, false)
-	add("Asked", view.AskedAt, false)
-	add("Ended", view.Recorded, false)
-	add("Call", r.Call.String(), true)
+	return facts
+}
 
-	var body bytes.Buffer
-	if err := callTemplate.Execute(&body, page); err != nil {
-		return fmt.Errorf("render call %s: %w", r.Call, err)
+// amountText is an amount with its full precision, in dollars where its asset is known, and in base units.
+func amountText(m money.Money) string {
+	units := m.Amount.String() + " base units"
+	if m.USD == "" {
+		return units
 	}
-	h := c.Response().Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", pagePolicy)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
-	return c.HTMLBlob(http.StatusOK, body.Bytes())
+	return "$" + m.USD + " (" + units + ")"
+}
+
+func (s *Server) networkText(id string) string {
+	for _, n := range s.networks {
+		if n.ID == id {
+			return networkName(n.V1Name, n.ID)
+		}
+	}
+	return id
 }
 
 // tellingOf tells, for every state a call can be in, where its money is.
@@ -133,7 +139,7 @@ func endedTelling(r delivery.Record, price string) telling {
 	case refund.StateConfirmed:
 		return telling{"good", "Your money is back", why + " The whole " + price + " was sent to the wallet that paid.", false}
 	case refund.StateParked:
-		return telling{"bad", "Your refund waits for us", why + " The whole " + price + " is owed to the wallet that paid, and could not be sent yet: " + r.Refund.Why + ".", true}
+		return telling{"bad", "Your refund waits for us", why + " The whole " + price + " is owed to the wallet that paid, and could not be sent yet: " + plain(r.Refund.Why) + ".", true}
 	case refund.StateVoid:
 		return telling{"bad", "The chain took the payment back", "The money is with the wallet that paid: nothing is owed.", false}
 	case refund.StateOwed, refund.StateSent:

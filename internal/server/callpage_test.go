@@ -21,8 +21,8 @@ func TestTellingOf_EveryStateSaysWhereTheMoneyIs(t *testing.T) {
 		if got.Headline == "" || got.Explanation == "" || (got.Tone != "good" && got.Tone != "wait" && got.Tone != "bad") {
 			t.Errorf("%s: %+v", state, got)
 		}
-		if moves := !state.Final() && state != call.StateReleased; moves != got.Moving {
-			t.Errorf("%s: moving %v, want %v", state, got.Moving, moves)
+		if moves := !state.Final() && state != call.StateReleased; moves != got.Moves {
+			t.Errorf("%s: moving %v, want %v", state, got.Moves, moves)
 		}
 	}
 	headlines := map[string]bool{}
@@ -39,7 +39,7 @@ func TestTellingOf_EveryStateSaysWhereTheMoneyIs(t *testing.T) {
 func TestCallPage_ShowsTextAndRunsNothing(t *testing.T) {
 	t.Parallel()
 	page := callPage{telling: telling{Tone: `good" onload="x`, Headline: `<script>alert(1)</script>`, Explanation: "&"},
-		URL: "javascript:alert(1)", Facts: []fact{{Name: "Request", Value: `GET /<img src=x onerror=alert(1)>`, Code: true}}}
+		URL: "javascript:alert(1)", Facts: []fact{{Name: "Request", Value: `GET /<img src=x onerror=alert(1)>`, Code: true}, {Name: "Link", Value: "x", Link: "javascript:alert(1)"}}}
 	var out bytes.Buffer
 	if err := callTemplate.Execute(&out, page); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +20,6 @@ import (
 
 	"market/internal/call"
 	"market/internal/config"
-	"market/internal/cooldown"
-	"market/internal/strikes"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/ instead of comparing them")
@@ -81,47 +78,14 @@ func table(rows [][]string) string {
 }
 
 func outcomesTable() string {
+	dash := strings.NewReplacer("none", "–", "increment", "**+1**", "clear", "**clear**")
 	rows := [][]string{{"outcome", "reason", "party", "caller pays", "strikes", "cooldown", "status"}}
-	for _, row := range call.Rows() {
-		rows = append(rows, []string{string(row.Outcome), "`" + string(row.Reason) + "`", string(row.Party), paysFor(row),
-			map[strikes.Effect]string{strikes.None: "–", strikes.Increment: "**+1**", strikes.Clear: "**clear**"}[strikes.EffectOf(row.Outcome, row.Party, row.Reason, call.External)],
-			restAfter(row), statusText(row.Reason)})
+	rules, _ := New(Config{Cooldown: time.Minute}).ruleViews()
+	for _, r := range rules {
+		rows = append(rows, []string{string(r.Outcome), "`" + string(r.Reason) + "`", string(r.Party), r.CallerPays, dash.Replace(r.Strikes),
+			dash.Replace(r.Cooldown), r.Status})
 	}
 	return table(rows)
-}
-
-// paysFor says where the money is. A refusal comes before it moves, but for that of the service itself.
-func paysFor(row call.Row) string {
-	switch {
-	case row.Outcome == call.Served:
-		return "yes"
-	case row.Outcome == call.Refused && row.Reason != call.RejectedByService, row.Reason == call.SettlementLost:
-		return "no"
-	}
-	return "refunded"
-}
-
-func restAfter(row call.Row) string {
-	const base = time.Minute
-	rest := cooldown.After(row.Outcome, row.Party, row.Reason, call.External, 0, base)
-	longest := cooldown.After(row.Outcome, row.Party, row.Reason, call.External, 24*time.Hour, base)
-	switch {
-	case rest == 0:
-		return "–"
-	case longest > rest:
-		return fmt.Sprintf("starts; `Retry-After` up to %.0f min", longest.Minutes())
-	}
-	return "starts"
-}
-
-func statusText(r call.Reason) string {
-	switch r {
-	case call.OK:
-		return "the service's"
-	case call.RejectedByService:
-		return "the service's 4xx"
-	}
-	return strconv.Itoa(statusOf[r])
 }
 
 func answersTable() string {
@@ -158,6 +122,11 @@ func TestDocs_EveryReasonIsExplainedOnce(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("explained and no reason, or twice: %q, not explained: %q", without(got, want), without(want, got))
+	}
+	for _, reason := range call.Reasons() {
+		if meanings[reason] == "" || strings.ContainsAny(meanings[reason], "[]\n") || strings.Count(meanings[reason], "`")%2 != 0 {
+			t.Errorf("the rules page cannot show what %s means: %q", reason, meanings[reason])
+		}
 	}
 	if len(got) != len(slices.Compact(slices.Clone(got))) {
 		t.Errorf("a reason is explained twice: %q", got)

@@ -4,20 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 
 	"github.com/labstack/echo/v4"
 
 	"market/internal/catalog"
 	"market/internal/payment"
-	"market/web"
 )
-
-var payTemplate = template.Must(template.ParseFS(web.Templates, "templates/pay.html", "templates/style.html"))
 
 // exampleBytesMax is the longest example that is shown in a command.
 const exampleBytesMax = 600
@@ -25,75 +20,45 @@ const exampleBytesMax = 600
 // A payPage tells a person what an address sells, for how much, and how to pay. Everything on it is of the listing and nothing of the
 // request: what somebody puts into a link is never shown to whoever follows it.
 type payPage struct {
-	Service, Description string
-	Method, URL          string // with the path's parameters in braces
-	Prices               []priceOnPage
-	Market, Curl, Fetch  string // commands to copy; see shellQuote
-	AboveStock           bool   // the official client refuses the price unless it is told otherwise
-	Filled               bool   // they have the listing's own example in them
-	Output               string // an example of the answer
-	Try                  string // where a trial call is made; empty where there is none
-	TrialsPerDay         int
-	Record               string // the listing as JSON
+	frame
+	ways
+	Service, Description, Slug string
+	Method, URL                string // with the path's parameters in braces
+	Prices                     []priceOnPage
+	Output                     string // an example of the answer
+	Try                        string // where a trial call is made; empty where there is none
+	TrialsPerDay               int
 }
 
-type priceOnPage struct{ USD, Units, Symbol, Network, PayTo string }
-
-// byBrowser says whether a person looks at a priced address with a browser. The caller has seen that no payment is there.
-func byBrowser(r *http.Request) bool {
-	return wantsPage(r) && strings.Contains(r.UserAgent(), "Mozilla")
-}
+type priceOnPage struct{ USD, Units, Symbol, Network, Asset, PayTo string }
 
 func (s *Server) writePayPage(c echo.Context, t catalog.Target, challenge payment.Challenge) error {
-	var body bytes.Buffer
-	if err := payTemplate.Execute(&body, s.payPage(t, challenge)); err != nil {
-		return fmt.Errorf("render the terms of %s: %w", t.Service.Slug, err)
-	}
-	h := c.Response().Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", pagePolicy)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
-	limitWrite(c)
-	return c.HTMLBlob(http.StatusPaymentRequired, body.Bytes())
+	return s.writePage(c, http.StatusPaymentRequired, payTemplate, s.payPage(t, challenge))
 }
 
 func (s *Server) payPage(t catalog.Target, challenge payment.Challenge) payPage {
-	e := t.Endpoint
+	e, offers := t.Endpoint, challenge.Offers()
 	page := payPage{
-		Service: plain(t.Service.Name), Description: plain(e.Description), Method: e.Method, URL: s.publicURL + "/s/" + t.Service.Slug + e.Path,
-		TrialsPerDay: e.TrialCallsPerDay, Record: s.publicURL + "/api/v1/services/" + t.Service.Slug,
+		frame: s.frame(), Service: plain(t.Service.Name), Description: plain(e.Description), Slug: t.Service.Slug, Method: e.Method,
+		URL: s.publicURL + "/s/" + t.Service.Slug + e.Path, Prices: pricesOf(offers), TrialsPerDay: e.TrialCallsPerDay,
+		ways: s.waysTo(t.Service.Slug, e, offers[0].Amount.USD(offers[0].Asset.Decimals)),
 	}
-	for _, o := range challenge.Offers() {
-		network := o.Network
-		if o.V1Name != "" {
-			network = o.V1Name + " (" + o.Network + ")"
-		}
-		page.Prices = append(page.Prices, priceOnPage{USD: o.Amount.USD(o.Asset.Decimals).String(), Units: o.Amount.String(),
-			Symbol: plain(o.Asset.Symbol), Network: network, PayTo: o.PayTo.Hex()})
-	}
-	example := exampleOf(e)
-	page.Filled = example.filled
-	if price, priced := e.Price(); priced {
-		page.AboveStock = price.AboveStock()
-	}
-	at := s.publicURL + "/s/" + t.Service.Slug + example.path
+	page.JSON, page.Unlisted = "/api/v1/services/"+t.Service.Slug, true
 	if e.TrialCallsPerDay > 0 {
 		page.Try = s.publicURL + "/try/" + t.Service.Slug + e.Path
 	}
-	page.Market = "market call " + shellQuote(at) + example.flags() + " --max-usd " + page.Prices[0].USD
-	page.Curl = "curl -gi " + shellQuote(at) + example.flags()
-	if e.Method == http.MethodHead {
-		page.Curl = "curl -gI " + shellQuote(at)
-	}
-	if catalog.TakesBody(e.Method) {
-		page.Curl += " -H 'Content-Type: application/json'"
-	}
-	page.Fetch = fmt.Sprintf(fetchExample, scriptQuote(at)+example.options())
 	if output, ok := asciiJSON(e.OutputExample); ok && len(output) <= exampleBytesMax {
 		page.Output = output
 	}
 	return page
+}
+
+func pricesOf(offers []payment.Offer) (prices []priceOnPage) {
+	for _, o := range offers {
+		prices = append(prices, priceOnPage{USD: o.Amount.USD(o.Asset.Decimals).String(), Units: o.Amount.String(),
+			Symbol: plain(o.Asset.Symbol), Network: networkName(o.V1Name, o.Network), Asset: o.Asset.Address.Hex(), PayTo: o.PayTo.Hex()})
+	}
+	return prices
 }
 
 // fetchExample is a program for the official client.
@@ -144,14 +109,4 @@ func asciiJSON(raw json.RawMessage) (string, bool) {
 		}
 	}
 	return b.String(), true
-}
-
-// plain takes out what is not shown, and what turns the direction of the text around it.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, s)
 }

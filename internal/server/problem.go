@@ -65,10 +65,10 @@ type refundJSON struct {
 	Why         string `json:"why,omitempty"`
 }
 
-// newProblem starts the document of a reason.
-func newProblem(reason call.Reason, status int) problem {
+// newProblem starts the document of a reason. Its type leads to what the reason means.
+func (s *Server) newProblem(reason call.Reason, status int) problem {
 	title := strings.ReplaceAll(string(reason), "_", " ")
-	return problem{Type: "about:blank", Title: strings.ToUpper(title[:1]) + title[1:], Status: status, Code: reason,
+	return problem{Type: s.publicURL + "/rules#" + string(reason), Title: upperFirst(title), Status: status, Code: reason,
 		Party: call.PartyOf(reason), Charged: false}
 }
 
@@ -81,12 +81,19 @@ func (s *Server) writeError(err error, c echo.Context) {
 	if no.Reason == call.Internal {
 		logOf(c).err = err
 	}
-	p := newProblem(no.Reason, statusOf[no.Reason])
+	p := s.newProblem(no.Reason, statusOf[no.Reason])
 	p.Detail, p.Fields = no.Detail, no.Fields
 	if !no.Until.IsZero() {
 		setRetryAfter(c.Response().Header(), no.Until.Sub(s.now()))
 	}
 	logOf(c).reason = no.Reason
+	if method := c.Request().Method; byBrowser(c.Request()) && (method == http.MethodGet || method == http.MethodHead) {
+		err := s.writePage(c, p.Status, problemTemplate, s.problemPage(p, logOf(c).service))
+		if err == nil {
+			return
+		}
+		logOf(c).err = err
+	}
 	if err := s.writeJSON(c, p.Status, typeProblem, p); err != nil {
 		logOf(c).err = err
 	}

@@ -41,6 +41,8 @@ type Config struct {
 	Own        []netip.Prefix // our own scanners
 	AdminToken string         // empty: nobody is an admin
 	PublicURL  string         // without a trailing slash
+	Dev        bool           // development mode, which every page says
+	Cooldown   time.Duration  // how long a service rests after a failure, for the page of rules
 	Log        zerolog.Logger
 	Now        func() time.Time
 }
@@ -60,17 +62,22 @@ type Server struct {
 	own        []netip.Prefix
 	adminToken string
 	publicURL  string
+	dev        bool
+	cooldown   time.Duration
+	scores     *delivery.Scoreboard
 	log        zerolog.Logger
 	now        func() time.Time
 }
 
 // New returns a server.
 func New(c Config) *Server {
-	return &Server{
+	s := &Server{
 		path: c.Path, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies: c.Proxies, own: c.Own,
-		adminToken: c.AdminToken, publicURL: c.PublicURL, log: c.Log, now: c.Now,
+		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now,
 	}
+	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
+	return s
 }
 
 // Public returns the public door; its listener is to be Readable.
@@ -95,9 +102,12 @@ func (s *Server) routes() *echo.Echo {
 		e.Add(method, "/try/*", s.trialCall)
 	}
 
+	s.pages(e)
 	e.GET("/", s.index)
 	e.GET("/openapi.json", s.openAPI)
+	e.GET("/api/v1/calls", s.findCalls)
 	e.GET("/api/v1/calls/:id", s.callByID)
+	e.GET("/api/v1/rules", s.rulesTable)
 	e.GET("/api/v1/services", s.listServices)
 	e.GET("/api/v1/services/:slug", s.serviceBySlug)
 
@@ -145,14 +155,19 @@ type panicked struct {
 func (p *panicked) Error() string { return "panic: " + p.err.Error() + "\n" + string(p.stack) }
 func (p *panicked) Unwrap() error { return p.err }
 
-// index tells a visitor what this is and where to go.
+// index shows a person what is for sale, and tells a program what this is and where to go.
 func (s *Server) index(c echo.Context) error {
+	c.Response().Header().Set("Vary", "Accept")
+	if wantsPage(c.Request()) {
+		return s.writeCatalog(c)
+	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]string{
 		"name":        "market",
 		"description": "a marketplace of HTTP APIs that are paid per call over HTTP 402 (x402)",
 		"services":    s.publicURL + "/api/v1/services",
 		"call":        s.publicURL + "/s/{service}/{path}",
 		"try":         s.publicURL + "/try/{service}/{path}",
+		"rules":       s.publicURL + "/api/v1/rules",
 		"openapi":     s.publicURL + "/openapi.json",
 	})
 }

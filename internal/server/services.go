@@ -3,8 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
@@ -12,6 +11,7 @@ import (
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/config"
+	"market/internal/delivery"
 	"market/internal/refusal"
 )
 
@@ -64,53 +64,26 @@ func (s *Server) asSold(v *catalog.Service) *catalog.Service {
 	return v
 }
 
-// listServices serves GET /api/v1/services.
-func (s *Server) listServices(c echo.Context) error {
-	limit := catalog.ListLimitDefault
-	query, err := url.ParseQuery(c.Request().URL.RawQuery)
-	if err != nil {
-		return refusal.New(call.InvalidParameter, "the query is malformed")
-	}
-	for name, values := range query {
-		switch {
-		case name != "limit" && name != "cursor":
-			return badParameter(name, "is no parameter of this list")
-		case len(values) > 1:
-			return badParameter(name, "must not be given twice")
-		case name == "limit":
-			if limit, err = strconv.Atoi(values[0]); err != nil {
-				limit = 0 // List says what a limit is
-			}
-		}
-	}
-	services, next, err := s.store.List(c.Request().Context(), s.db, limit, query.Get("cursor"))
-	if err != nil {
-		return err
-	}
-	views := make([]serviceView, 0, len(services))
-	for _, service := range services {
-		views = append(views, s.serviceView(service))
-	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
-}
-
-func badParameter(name, message string) error {
-	no := refusal.New(call.InvalidParameter, "%q %s", name, message)
-	no.Fields = []refusal.Field{{Name: name, Message: message}}
-	return no
-}
-
-// serviceBySlug serves GET /api/v1/services/{slug}.
+// serviceBySlug serves GET /api/v1/services/{slug}, and the same service's page to a browser at /services/{slug}.
 func (s *Server) serviceBySlug(c echo.Context) error {
 	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set("Vary", "Authorization")
+	view := s.serviceView(&service)
+	c.Response().Header().Set("Vary", "Accept, Authorization")
 	if s.isAdmin(c) {
-		return s.writeJSON(c, http.StatusOK, typeJSON, s.ownersView(&service))
+		view = s.ownersView(&service)
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, s.serviceView(&service))
+	tallies, err := delivery.TalliesOf(c.Request().Context(), s.db, service.ID)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(c.Path(), "/services/") && wantsPage(c.Request()) {
+		return s.writeServicePage(c, &service, tallies)
+	}
+	view.Record = recordViewOf(tallies...)
+	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 
 // retireService serves DELETE /api/v1/services/{slug}.
@@ -235,6 +208,8 @@ type serviceView struct {
 	// Headers and Secret are for the owner of the listing alone.
 	Headers []headerView `json:"headers,omitempty"`
 	Secret  *secretView  `json:"secret,omitempty"`
+	// Record is there where a service is read, and not where one is made.
+	Record *recordView `json:"record,omitempty"`
 	// Checks are for whoever has just made the listing.
 	Checks []checkView `json:"checks,omitempty"`
 }
@@ -277,7 +252,9 @@ func (s *Server) serviceView(v *catalog.Service) serviceView {
 		Endpoints: []endpointView{},
 	}
 	for _, e := range v.Endpoints {
-		view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))
+		if !e.Retired {
+			view.Endpoints = append(view.Endpoints, s.endpointView(v.Slug, e))
+		}
 	}
 	return view
 }

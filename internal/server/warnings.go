@@ -11,7 +11,7 @@ func (s *Server) ownersView(v *catalog.Service) serviceView {
 	view := s.serviceView(v)
 	view.Headers, view.Secret = headerViews(v.Headers), &secretView{Since: timeJSON(v.Secret.Since), Next: timeJSON(v.Secret.Next)}
 	view.Probe.Body = v.Probe.Body
-	for i, e := range v.Endpoints {
+	for i, e := range v.Endpoints { // from the database: none of them is retired
 		view.Endpoints[i].Warnings = s.path.Warnings(v, e)
 	}
 	return view

@@ -1,0 +1,6 @@
+// Package browsertest looks at the pages as people do, with a browser. It needs Chromium and axe-core: see scripts/setup.
+//
+// Units:
+//
+//	widths  CSS pixels
+package browsertest

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"market/internal/catalog"
+	"market/internal/delivery"
+)
+
+// shownBytesMax is the longest example that is shown on a page; the whole one is in the JSON.
+const shownBytesMax = 4000
+
+// A servicePage shows one listing with its record. A service that has left the shelf has its page, too: it says so.
+type servicePage struct {
+	frame
+	Name, Description string
+	Tags              []string
+	State             badge
+	Explained         string // what the state means to a caller; empty where the service is for sale
+	Left              bool   // the shelf, for a reason
+	Reason            string
+	Since, Created    *moment
+	Host              string
+	Endpoints         []endpointOnPage
+	Windows           []windowOnPage
+	Newest            bool
+	Last              *moment
+	Changes           []priceChangeOnPage
+}
+
+type endpointOnPage struct {
+	ID, Method, Path, Description, Broken string
+	Prices                                []priceOnPage
+	URL, Try                              string
+	Timeout, Bytes                        string
+	Served                                []int
+	Trials                                int
+	Input, Output, MIME                   string
+	Ways                                  *ways
+}
+
+type windowOnPage struct {
+	Name, Delivered, N                          string
+	Served, Failed, Refused, Resting, Elsewhere string
+	P50, P99                                    string
+}
+
+type priceChangeOnPage struct {
+	Since                     *moment
+	Method, Path, Before, USD string
+}
+
+func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, tallies []delivery.Tally) error {
+	changes, err := s.store.PriceChanges(c.Request().Context(), s.db, v.ID)
+	if err != nil {
+		return err
+	}
+	return s.writePage(c, http.StatusOK, serviceTemplate, s.servicePage(v, tallies, changes))
+}
+
+func (s *Server) servicePage(v *catalog.Service, tallies []delivery.Tally, changes []catalog.PriceChange) servicePage {
+	rest := s.rest(v.ID)
+	page := servicePage{
+		frame: s.frame(), Name: plain(v.Name), Description: plain(v.Description),
+		State: badgeOf(v.State, rest, v.Broken != ""), Reason: plain(v.StateReason), Since: momentOf(v.StateSince), Created: momentOf(v.CreatedAt),
+		Host: hostOf(v.BaseURL), Left: v.State != catalog.Listed,
+	}
+	page.JSON, page.Unlisted = "/api/v1/services/"+v.Slug, v.State != catalog.Listed
+	page.Explained = s.explain(v, rest)
+	for _, tag := range v.Tags {
+		page.Tags = append(page.Tags, plain(tag))
+	}
+	for _, e := range v.Endpoints {
+		if !e.Retired {
+			page.Endpoints = append(page.Endpoints, s.endpointOnPage(v, e))
+		}
+	}
+	for _, st := range tallies {
+		page.Windows = append(page.Windows, windowOf(st))
+		page.Newest = page.Newest || st.Newest
+		page.Last = momentOf(st.LastServed) // the longest window comes last
+	}
+	for _, ch := range changes {
+		page.Changes = append(page.Changes, priceChangeOnPage{momentOf(ch.Since), ch.Method, plain(ch.Path), ch.Before.String(), ch.USD.String()})
+	}
+	return page
+}
+
+// explain says what it means to a caller that a service is not simply for sale.
+func (s *Server) explain(v *catalog.Service, rest time.Duration) string {
+	switch {
+	case v.State != catalog.Listed:
+		return "This service is " + stateWord(v.State) + ": nobody is asked to pay for it, and it is asked nothing."
+	case v.Broken != "":
+		return "This listing is broken: " + plain(v.Broken) + "."
+	case rest > 0:
+		return "This service failed a moment ago and rests for " + span(rest.Round(time.Second)) + ": nobody is asked to pay for it meanwhile."
+	}
+	return ""
+}
+
+// rest is how long a service still rests after a failure.
+func (s *Server) rest(service uuid.UUID) time.Duration {
+	if s.path == nil {
+		return 0
+	}
+	return s.path.Board.Remaining(service)
+}
+
+func (s *Server) endpointOnPage(v *catalog.Service, e *catalog.Endpoint) endpointOnPage {
+	page := endpointOnPage{
+		ID: "e-" + e.ID.String(), Method: e.Method, Path: plain(e.Path), Description: plain(e.Description), Broken: plain(e.Broken),
+		URL: s.publicURL + "/s/" + v.Slug + e.Path, Timeout: span(e.Timeout), Bytes: count(e.MaxResponseBytes), Served: e.ServedStatuses,
+		Trials: e.TrialCallsPerDay, Try: s.publicURL + "/try/" + v.Slug + e.Path,
+		Input: shownJSON(e.InputExample), Output: shownJSON(e.OutputExample), MIME: plain(e.MIMEType),
+	}
+	price, priced := e.Price()
+	if !priced || s.path == nil {
+		return page
+	}
+	page.Prices = pricesOf(s.path.Terms(e, price))
+	if v.State == catalog.Listed && v.Broken == "" && e.Broken == "" {
+		w := s.waysTo(v.Slug, e, price.USD)
+		page.Ways = &w
+	}
+	return page
+}
+
+// shownJSON writes an example over several lines, in ASCII; empty where there is none, or a longer one than anybody reads.
+func shownJSON(raw json.RawMessage) string {
+	text, ok := asciiJSON(raw)
+	if !ok || len(text) > shownBytesMax {
+		return ""
+	}
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(text), "", "  ") != nil {
+		return ""
+	}
+	return out.String()
+}
+
+// hostOf is shown as text and is no link: a page of ours leads to no address that a provider chose.
+func hostOf(baseURL string) string {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return ""
+	}
+	return plain(u.Host)
+}
+
+func windowOf(st delivery.Tally) windowOnPage {
+	w := windowOnPage{Delivered: "–", P50: "–", P99: "–", N: count(st.N()), Served: count(st.Served), Failed: count(st.Failed),
+		Refused: count(st.Refused), Resting: count(st.Resting), Elsewhere: count(st.Elsewhere)}
+	switch days := int(st.Window.Hours() / 24); days {
+	case 1:
+		w.Name = "24 hours"
+	default:
+		w.Name = count(days) + " days"
+	}
+	if share, known := st.Delivered(); known {
+		w.Delivered = percent(share)
+	}
+	if st.Served > 0 {
+		w.P50, w.P99 = span(st.P50), span(st.P99)
+	}
+	return w
+}
