@@ -16,9 +16,9 @@ await answerJobs({
       const api = wrapAxiosWithPaymentFromConfig(plain, {
         schemes: [{ network: "eip155:*", client: new ExactEvmScheme(privateKeyToAccount(key)) }],
       });
-      // axios throws what is not 2xx; the answer is in the error.
+      // axios throws what is not 2xx; the answer is in the error. That of an answer that broke off has one, too, and a good status.
       const response = await api.request({ ...request, data: body, timeout: 60_000 }).catch((error) => {
-        if (error.response) return error.response;
+        if (error.response?.status >= 300) return error.response;
         throw error;
       });
       const { status, data } = response;

@@ -151,6 +151,8 @@ func newCaller(t *testing.T, peer string) bench {
 		"replay":        func(t *testing.T) { c.repeats(t, w) },
 		"above cap":     func(t *testing.T) { c.meetsAHighPrice(t, w) },
 		"empty wallet":  func(t *testing.T) { c.hasNoMoney(t, w) },
+		"streamed":      func(t *testing.T) { c.getsAStream(t, w) },
+		"stream broken": func(t *testing.T) { c.seesAStreamBreak(t, w) },
 	}
 }
 

@@ -65,9 +65,10 @@ func newCallCommand() *cobra.Command {
 		Long: `Asks URL and, where the answer is 402, shows the price, asks whether to pay it, pays, and asks again.
 
 The payer's key is read from --key-file, or from MARKET_CALLER_KEY: 64 hexadecimal digits.
-The body is printed on stdout; receipt, outcome and refund on stderr.
+The body is printed on stdout, of a stream as it comes; receipt, outcome and refund on stderr.
 
-Exit status: 0 served, 3 refused, 4 failed and refunded, 5 pending, 1 anything else.`,
+Exit status: 0 served, 3 refused, 4 failed and refunded, 5 pending, 1 anything else.
+A stream that breaks off has failed, and its record is asked for the refund.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.url, o.hasBody = args[0], cmd.Flags().Changed("data")
@@ -144,7 +145,7 @@ func (o *callOptions) request() (caller.Request, error) {
 }
 
 func (o *callOptions) client() (*caller.Client, error) {
-	client := &caller.Client{}
+	client := &caller.Client{Stream: o.out}
 	if o.maxUSD != "" {
 		limit, err := decimal.NewFromString(o.maxUSD)
 		if err != nil || !limit.IsPositive() || limit.Exponent() < -18 || limit.Exponent() > 18 {

@@ -5,9 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
+	"market/internal/call"
 	"market/internal/caller"
 )
+
+// recordWait is the least time that the record of a stream which broke off gets to say what became of it.
+const recordWait = 5 * time.Second
 
 // report says on stderr what the call came to, waits for a refund, and returns the exit code.
 func (o *callOptions) report(ctx context.Context, client *caller.Client, r *caller.Result) error {
@@ -29,6 +34,9 @@ func (o *callOptions) report(ctx context.Context, client *caller.Client, r *call
 	}
 	if r.Truncated {
 		o.say("body", "cut after %d bytes", caller.BodyBytesMax)
+	}
+	if r.Broken != nil {
+		return o.reportBroken(ctx, client, r)
 	}
 	switch r.Ending() {
 	case caller.Served:
@@ -65,6 +73,10 @@ func (o *callOptions) awaitRefund(ctx context.Context, client *caller.Client, r 
 	ctx, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
 	got, err := client.AwaitRefund(ctx, record)
+	o.sayRefund(got, err, record, o.wait)
+}
+
+func (o *callOptions) sayRefund(got caller.Record, err error, record string, waited time.Duration) {
 	switch {
 	case err != nil:
 		o.say("refund", "not known: %v", err)
@@ -73,8 +85,33 @@ func (o *callOptions) awaitRefund(ctx context.Context, client *caller.Client, r 
 	case got.Refund.State == caller.RefundConfirmed:
 		o.say("refund", "confirmed, transaction %s", got.Refund.Transaction)
 	default:
-		o.say("refund", "%s after %v; ask %s", got.Refund.State, o.wait, record)
+		o.say("refund", "%s after %v; ask %s", got.Refund.State, waited, record)
 	}
+}
+
+// reportBroken finds out what became of a call whose stream broke off. Only its record tells a service that failed from a connection that did.
+func (o *callOptions) reportBroken(ctx context.Context, client *caller.Client, r *caller.Result) error {
+	o.say("broken", "%v", r.Broken)
+	record := o.recordURL(r)
+	if record == "" {
+		o.sayHowToAskAgain(r.PaymentHeader, "")
+		return &exitError{code: exitPending}
+	}
+	wait := max(o.wait, recordWait)
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	got, err := client.AwaitRefund(ctx, record)
+	if err != nil || got.Outcome == "" {
+		o.sayHowToAskAgain(r.PaymentHeader, record)
+		return &exitError{code: exitPending}
+	}
+	o.say("outcome", "%s", got.Outcome)
+	o.say("reason", "%s", got.Reason)
+	if got.Outcome == call.Served {
+		return &exitError{exitFailure, errors.New("the stream broke off on its way here, and the call is charged")}
+	}
+	o.sayRefund(got, err, record, wait)
+	return &exitError{code: exitFailed}
 }
 
 // recordURL is where the call can be looked up; empty where the server gave no sign of keeping one.

@@ -39,7 +39,7 @@ func market(t *testing.T, answer http.HandlerFunc) (server *httptest.Server, pay
 	payments = new(atomic.Int32)
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/calls/c-1" {
-			_, _ = io.WriteString(w, `{"id":"c-1","state":"failed","refund":{"state":"confirmed","transaction":"0xrefund"}}`) //nolint:errcheck // seen by the test
+			_, _ = io.WriteString(w, `{"id":"c-1","state":"failed","outcome":"failed","reason":"upstream_bad_response","refund":{"state":"confirmed","transaction":"0xrefund"}}`) //nolint:errcheck // seen by the test
 			return
 		}
 		if !payment.Sent(r.Header) {
@@ -66,6 +66,23 @@ func answer(status int, outcome call.Outcome, contentType, body string) http.Han
 		w.Header().Set(payment.HeaderResponse, payment.EncodeResponse(payment.SettleResponse{Success: true, Transaction: "0xpaid", Network: "eip155:84532"}))
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body) //nolint:errcheck // seen by the test
+	}
+}
+
+// streamed answers in two pieces and says at the end how the call ended, or breaks off with a panic.
+func streamed(end any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(caller.HeaderCall, "c-1")
+		w.Header().Set("Trailer", caller.HeaderOutcome)
+		w.Header().Set(payment.HeaderResponse, payment.EncodeResponse(payment.SettleResponse{Success: true, Transaction: "0xpaid", Network: "eip155:84532"}))
+		for _, piece := range []string{"one", "two"} {
+			_, _ = io.WriteString(w, piece)           //nolint:errcheck // seen by the test
+			_ = http.NewResponseController(w).Flush() //nolint:errcheck // as above
+		}
+		if end != nil {
+			panic(end)
+		}
+		w.Header().Set(caller.HeaderOutcome, string(call.Served))
 	}
 }
 
@@ -127,6 +144,9 @@ func TestCall_ExitCodeSaysWhatTheCallCameTo(t *testing.T) {
 			[]string{"do not pay again", "/api/v1/calls/c-1", "--payment ey"}},
 		"no answer to the payment": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, []string{"--yes", "-X", "POST"}, "",
 			exitPending, 1, "", []string{"do not pay again", "--payment ey"}},
+		"a stream": {streamed(nil), []string{"--yes"}, "", 0, 1, "onetwo", []string{"0xpaid", "outcome  served"}},
+		"a stream that breaks off": {streamed(http.ErrAbortHandler), []string{"--yes"}, "", exitFailed, 1, "onetwo",
+			[]string{"broken   read the stream", "outcome  failed", "upstream_bad_response", "confirmed, transaction 0xrefund"}},
 		"a person says yes": {answer(200, call.Served, "text/plain", "the answer"), nil, "Yes\n", 0, 1, "the answer",
 			[]string{"price    0.002 USD", "for      Echo", "Pay? [y/N]"}},
 		"a person says no":         {answer(200, call.Served, "text/plain", ""), nil, "n\n", exitFailure, 0, "", []string{"Pay? [y/N]"}},

@@ -109,7 +109,7 @@ func TestAdmin_AListingIsRefusedWithEverythingThatIsWrongWithIt(t *testing.T) {
 				"/endpoints/0/timeout_ms", "/name", "/slug", "/surprise"}},
 		"headers that are ours or no headers":    {draft("x", map[string]any{"headers": map[string]any{"Market-Call": "k", "X Y": "k"}}), []string{"/headers/Market-Call", "/headers/X Y"}},
 		"capacity is not built yet":              {draft("x", map[string]any{"capacity": map[string]any{}}), []string{"/capacity"}},
-		"streams are not built yet":              {draft("x", endpointWith(map[string]any{"stream": true})), []string{"/endpoints/0/stream"}},
+		"a stream of what has no body":           {draft("x", endpointWith(map[string]any{"method": "HEAD", "stream": true})), []string{"/endpoints/0/stream"}},
 		"a member that nobody knows":             {draft("x", map[string]any{"payout": "0x1"}), []string{"/payout"}},
 		"a member of an endpoint":                {draft("x", endpointWith(map[string]any{"prise_usd": "1"})), []string{"/endpoints/0/prise_usd"}},
 		"a member of the probe":                  {draft("x", map[string]any{"probe": map[string]any{"path": "/", "statuses": []string{"200"}, "body": 1}}), []string{"/probe/body"}},

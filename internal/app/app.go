@@ -32,6 +32,8 @@ const (
 	readyTime = 5 * time.Second
 	// drainTime is what calls under way get to end when the program stops: the longest endpoint, its probe, its settlement and its commits.
 	drainTime = 180 * time.Second
+	// streamsTime is how long before the end of that the streams are ended that are still under way, so that they are recorded as interrupted.
+	streamsTime = 30 * time.Second
 )
 
 // Channels of the notifications that the schema's triggers send.
@@ -44,6 +46,7 @@ const (
 type App struct {
 	process
 	wraps     wraps
+	streams   delivery.StreamLimits
 	resolver  upstream.Resolver // nil: that of the machine
 	guarded   bool              // private addresses are for nobody, see Guarded
 	publicURL string
@@ -133,9 +136,9 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	ready := readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: a.readyChanged})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt,
+		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
-		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace,
+		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
 		Answers: answer.NewStore(box), SignIn: signIn,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
@@ -198,10 +201,22 @@ func (a *App) URL() string { return a.publicURL }
 // Stop drains: no new requests, calls under way end and are recorded, then everything is closed in the reverse order of its opening. It
 // may be called again and returns the same.
 func (a *App) Stop(ctx context.Context) error {
+	if a.path != nil {
+		defer time.AfterFunc(untilStreamsEnd(ctx), a.path.EndStreams).Stop()
+	}
 	return a.end(ctx, func(ctx context.Context) error {
 		if a.path == nil {
 			return nil
 		}
 		return a.path.Drain(ctx)
 	})
+}
+
+// untilStreamsEnd is how long a stream may go on when the program stops by ctx: it may last longer than we wait, and its end has to be recorded.
+func untilStreamsEnd(ctx context.Context) time.Duration {
+	left := drainTime
+	if deadline, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(deadline))
+	}
+	return max(0, left-streamsTime)
 }

@@ -77,7 +77,7 @@ func (a *App) link(c config.Config, r *rail, open remotes) ([]facilitator.Link, 
 			continue
 		}
 		client := open[f.Name]
-		links = append(links, facilitator.Link{Remote: client})
+		links = append(links, facilitator.Link{Remote: client, Later: f.Proof == config.ProofLater})
 		if err := client.Ready(r.network); err != nil {
 			says, warnings = append(says, client.Says()), append(warnings, err)
 			continue

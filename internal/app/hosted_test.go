@@ -150,6 +150,12 @@ func (h *hosted) reopen(t *testing.T) {
 // hostedFile is the facilitators file for some of them, in their order.
 func hostedFile(t *testing.T, local bool, all ...*hosted) string {
 	t.Helper()
+	return facilitatorsFile(t, "receipt", local, all...)
+}
+
+// facilitatorsFile is hostedFile for some that have another proof.
+func facilitatorsFile(t *testing.T, proof string, local bool, all ...*hosted) string {
+	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "hosted.token"), []byte("hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -157,7 +163,7 @@ func hostedFile(t *testing.T, local bool, all ...*hosted) string {
 	var entries []map[string]any
 	for i, h := range all {
 		entries = append(entries, map[string]any{"name": "hosted-" + string(rune('a'+i)), "kind": "remote", "url": h.URL, "token_file": "hosted.token",
-			"networks": []string{devnet.NetworkID}, "proof": "receipt"})
+			"networks": []string{devnet.NetworkID}, "proof": proof})
 	}
 	if local {
 		entries = append(entries, map[string]any{"name": "own", "kind": "local", "networks": []string{devnet.NetworkID}, "proof": "receipt"})
@@ -217,11 +223,15 @@ type hostedWorld struct {
 
 func newHostedWorld(t *testing.T, local bool, upstream http.HandlerFunc, all ...*hosted) *hostedWorld {
 	t.Helper()
-	env := []string{hostedFile(t, local, all...)}
+	return newHostedWorldWith(t, apptest.Setup{Burst: 600}, []string{hostedFile(t, local, all...)}, local, upstream, all...)
+}
+
+func newHostedWorldWith(t *testing.T, setup apptest.Setup, env []string, local bool, upstream http.HandlerFunc, all ...*hosted) *hostedWorld {
+	t.Helper()
 	if !local {
 		env = append(env, "MARKET_GAS_KEY=")
 	}
-	w := apptest.StartWith(t, apptest.Setup{Burst: 600}, env...)
+	w := apptest.StartWith(t, setup, env...)
 	for _, h := range all {
 		h.open(t, w)
 	}

@@ -33,6 +33,7 @@ type rail struct {
 	engine   *facilitator.Engine // nil where only others settle
 	failover *facilitator.Failover
 	settler  delivery.Settler // of callers' payments
+	words    delivery.Words   // nil where no facilitator is believed before there is a proof
 	sender   refund.Sender    // of refunds
 	treasury chain.Key
 	retired  []chain.Key    // treasuries before this one, which still give back what they received
@@ -64,7 +65,7 @@ func (a *App) openRails(ctx, background context.Context, c config.Config) (rails
 		if err := a.openFacilitators(background, c, &r, k.gas, others); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
-		r.settler, r.sender = a.wraps.around(r)
+		r.settler, r.words, r.sender = a.wraps.around(r)
 		open = append(open, r)
 	}
 	return open, nil
@@ -197,7 +198,7 @@ func (rs rails) delivery() []delivery.Rail {
 		if r.gas != (common.Address{}) {
 			wallets = append(wallets, r.gas)
 		}
-		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Treasury: r.treasury.Address(),
+		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Words: r.words, Treasury: r.treasury.Address(),
 			Ours: wallets, Gas: r.gas})
 	}
 	return out

@@ -7,6 +7,8 @@ type Reason string
 // Reasons of deliveries and of refusals on the paid path; Rows says in which outcome and at whose door each can stand.
 const (
 	OK Reason = "ok"
+	// CallerLeft is a stream whose caller left, or read too slowly, before its end.
+	CallerLeft Reason = "caller_left"
 
 	PaymentMalformed Reason = "payment_malformed"
 	PaymentMismatch  Reason = "payment_mismatch"
@@ -47,7 +49,7 @@ const (
 	Interrupted Reason = "interrupted" // we stopped half way
 
 	LateSettlement Reason = "late_settlement" // the caller was told no, and the money moved after all
-	SettlementLost Reason = "settlement_lost" // the chain took the payment back: there is nothing to refund
+	SettlementLost Reason = "settlement_lost" // the chain took the payment back, or it never came: there is nothing to refund
 )
 
 // Reasons that only answers carry: they end no call.
@@ -81,6 +83,7 @@ type Row struct {
 func Rows() []Row {
 	return []Row{
 		{Served, OK, Service},
+		{Served, CallerLeft, Caller},
 
 		{Refused, PaymentMalformed, Caller},
 		{Refused, PaymentMismatch, Caller},

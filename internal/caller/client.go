@@ -55,7 +55,8 @@ type Client struct {
 	Confirm func(Quote) (bool, error) // asked before each payment; nil pays what the limit allows
 	Assets  []Asset                   // tokens to pay in, beside the well-known ones
 	Now     func() time.Time          // nil: the wall clock
-	Timeout time.Duration             // of each request; zero: three minutes
+	Timeout time.Duration             // of each request, and of a pause in a stream; zero: three minutes
+	Stream  io.Writer                 // takes a streamed answer as it comes; nil: it is kept like any other
 	HTTP    *http.Client              // nil: one with limits; its redirect policy is not used
 }
 
@@ -166,8 +167,10 @@ func (c *Client) send(ctx context.Context, r Request, paymentHeader string) (*Re
 	if timeout == 0 {
 		timeout = timeoutDefault
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(timeout, func() { cancel(context.DeadlineExceeded) })
+	defer timer.Stop()
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, err
@@ -183,16 +186,40 @@ func (c *Client) send(ctx context.Context, r Request, paymentHeader string) (*Re
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read
+	result := &Result{Status: resp.StatusCode, Header: resp.Header, PaymentHeader: paymentHeader}
+	if _, streamed := resp.Trailer[HeaderOutcome]; streamed && c.Stream != nil {
+		result.Broken = passOn(c.Stream, resp.Body, func() { timer.Reset(timeout) })
+		result.read(resp.Trailer)
+		return result, nil
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, BodyBytesMax+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	result := &Result{Status: resp.StatusCode, Header: resp.Header, Body: body, PaymentHeader: paymentHeader}
+	result.Body = body
 	if len(body) > BodyBytesMax {
 		result.Body, result.Truncated = body[:BodyBytesMax], true
 	}
-	result.read()
+	result.read(resp.Trailer)
 	return result, nil
+}
+
+// passOn writes a stream piece by piece and calls each after every one. The error is why it did not come to its end.
+func passOn(to io.Writer, from io.Reader, each func()) error {
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(piece)
+		each()
+		if _, failed := to.Write(piece[:n]); failed != nil {
+			return fmt.Errorf("pass the stream on: %w", failed)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the stream: %w", err)
+		}
+	}
 }
 
 // transport is shared by all clients that bring none, so that connections are used again.

@@ -54,6 +54,7 @@ func (c *Client) FindRecord(ctx context.Context, recordURL string) (Record, erro
 	if err := json.Unmarshal(answer.Body, &r); err != nil {
 		return Record{}, fmt.Errorf("read call: %w", err)
 	}
+	r.Outcome, r.Reason = call.Outcome(printable(string(r.Outcome))), call.Reason(printable(string(r.Reason)))
 	r.Refund.clean()
 	return r, nil
 }

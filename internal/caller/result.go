@@ -1,6 +1,7 @@
 package caller
 
 import (
+	"cmp"
 	"encoding/json"
 	"mime"
 	"net/http"
@@ -21,7 +22,8 @@ type Result struct {
 	Status    int
 	Header    http.Header
 	Body      []byte
-	Truncated bool // the body had more than BodyBytesMax
+	Truncated bool  // the body had more than BodyBytesMax
+	Broken    error // of a streamed answer: why it did not come to its end; what became of the call is in its record
 
 	Quote         *Quote // what the payment was asked for; nil where none was
 	PaymentHeader string // what was sent in PAYMENT-SIGNATURE; empty where nothing was paid
@@ -91,10 +93,10 @@ func (c *Charged) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// read takes from the headers and the body what a market says about the call.
-func (r *Result) read() {
+// read takes from the headers, the body and the trailers what a market says about the call.
+func (r *Result) read(trailer http.Header) {
 	r.CallID = printable(r.Header.Get(HeaderCall))
-	if outcome := call.Outcome(r.Header.Get(HeaderOutcome)); slices.Contains(call.Outcomes(), outcome) {
+	if outcome := call.Outcome(cmp.Or(r.Header.Get(HeaderOutcome), trailer.Get(HeaderOutcome))); slices.Contains(call.Outcomes(), outcome) {
 		r.Outcome = outcome
 	}
 	if h := r.Header.Get(payment.HeaderResponse); h != "" {
@@ -129,6 +131,9 @@ const (
 
 // Ending judges an answer by what the market says of it, and by its status where none does.
 func (r *Result) Ending() Ending {
+	if r.Broken != nil {
+		return Pending
+	}
 	if p := r.Problem; p != nil && (p.Charged == ChargedPending || p.Code == call.SettlementPending || p.Code == call.InProgress) {
 		return Pending
 	}

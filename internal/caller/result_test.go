@@ -60,7 +60,7 @@ func TestResult_ReadsProblemsOfTheMarketOnly(t *testing.T) {
 	}
 	for name, test := range tests {
 		r := Result{Status: test.status, Header: http.Header{"Content-Type": {test.contentType}}, Body: []byte(test.body)}
-		r.read()
+		r.read(nil)
 		if got := r.Problem != nil; got != test.want {
 			t.Errorf("%s: problem = %+v, want one: %v", name, r.Problem, test.want)
 			continue

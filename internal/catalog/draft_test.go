@@ -57,6 +57,49 @@ func TestParseDraft_ReadsTheWholeListing(t *testing.T) {
 	}
 }
 
+// A stream has limits of its own, and defaults that fit what streams are.
+func TestParseEndpointDraft_AStreamMayLastLongerAndSendMore(t *testing.T) {
+	t.Parallel()
+	parse := func(more string) (EndpointDraft, error) {
+		return ParseEndpointDraft([]byte(`{"method":"GET","path":"/feed","price_usd":"0.002","stream":true`+more+`}`), production())
+	}
+	d, err := parse("")
+	if err != nil || !d.Stream || d.Timeout != 5*time.Minute || d.IdleTimeout != 30*time.Second || d.MaxResponseBytes != 64<<20 || d.MIMEType != "text/event-stream" {
+		t.Errorf("defaults of a stream = %+v, %v", d, err)
+	}
+	if d, err := parse(`,"timeout_ms":600000,"idle_timeout_ms":120000,"mime_type":"application/x-ndjson","output_example":{"n":1}`); err != nil ||
+		d.Timeout != 10*time.Minute || d.MIMEType != "application/x-ndjson" {
+		t.Errorf("a long stream = %+v, %v", d, err)
+	}
+	for more, want := range map[string]string{
+		`,"timeout_ms":600001`:           "/timeout_ms",
+		`,"idle_timeout_ms":99`:          "/idle_timeout_ms",
+		`,"idle_timeout_ms":120001`:      "/idle_timeout_ms",
+		`,"max_response_bytes":67108865`: "/max_response_bytes",
+		`,"output_schema":{}`:            "/output_schema",
+	} {
+		if _, err := parse(more); !slices.Equal(namesOf(t, err), []string{want}) {
+			t.Errorf("%s: fields = %q, want %s", more, namesOf(t, err), want)
+		}
+	}
+	_, err = ParseEndpointDraft([]byte(`{"method":"HEAD","path":"/feed","price_usd":"0.002","stream":true}`), production())
+	if !slices.Equal(namesOf(t, err), []string{"/stream"}) {
+		t.Errorf("a stream of HEAD: fields = %q", namesOf(t, err))
+	}
+}
+
+func TestIsEventStream_ReadsAContentTypeAsItIsMeant(t *testing.T) {
+	t.Parallel()
+	for contentType, want := range map[string]bool{
+		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "text/event-stream; charset": true, "text/event-stream;": true,
+		"text/plain": false, "text/event-streams": false, "": false, "application/json; x=text/event-stream": false,
+	} {
+		if got := IsEventStream(contentType); got != want {
+			t.Errorf("%q: %v, want %v", contentType, got, want)
+		}
+	}
+}
+
 // edited returns the listing after a change to its decoded form.
 func edited(t *testing.T, change func(listing, endpoint map[string]any)) []byte {
 	t.Helper()
@@ -152,7 +195,10 @@ func TestParseDraft_NamesTheMemberThatIsWrong(t *testing.T) {
 		"no room for a response":                   {"endpoint.max_response_bytes", 0, "/endpoints/0/max_response_bytes"},
 		"a response past the store limit":          {"endpoint.max_response_bytes", 1048577, "/endpoints/0/max_response_bytes"},
 		"negative trial calls":                     {"endpoint.trial_calls_per_day", -1, "/endpoints/0/trial_calls_per_day"},
-		"a stream, which comes later":              {"endpoint.stream", true, "/endpoints/0/stream"},
+		"a stream with an output schema":           {"endpoint.stream", true, "/endpoints/0/output_schema"},
+		"a stream that is a word":                  {"endpoint.stream", "yes", "/endpoints/0/stream"},
+		"a pause of what is no stream":             {"endpoint.idle_timeout_ms", 1000, "/endpoints/0/idle_timeout_ms"},
+		"an event stream that is no stream":        {"endpoint.mime_type", "text/event-stream; charset=utf-8", "/endpoints/0/mime_type"},
 		"a schema that is no schema":               {"endpoint.input_schema", object{"type": "objekt"}, "/endpoints/0/input_schema"},
 		"a schema that is a string":                {"endpoint.input_schema", "{}", "/endpoints/0/input_schema"},
 		"a schema that points to the web":          {"endpoint.input_schema", object{"$ref": "https://evil.example/s"}, "/endpoints/0/input_schema"},

@@ -39,8 +39,10 @@ type EndpointDraft struct {
 	OutputExample    json.RawMessage
 	ServedStatuses   []int
 	Timeout          time.Duration
+	IdleTimeout      time.Duration
 	MaxResponseBytes int
 	TrialCallsPerDay int
+	Stream           bool
 
 	template Template
 }
@@ -52,12 +54,12 @@ func (f *form) endpoint(rules Rules) EndpointDraft {
 		Path:             f.text("path", 1, templateLenMax),
 		PriceUSD:         f.price("price_usd", rules),
 		Description:      f.text("description", 0, descriptionMax),
-		MIMEType:         f.mimeType("mime_type"),
+		Stream:           f.yes("stream"),
 		ServedStatuses:   f.served("served_statuses"),
-		Timeout:          time.Duration(f.whole("timeout_ms", timeoutDefaultMS, timeoutLowMS, timeoutHighMS)) * time.Millisecond,
-		MaxResponseBytes: f.whole("max_response_bytes", responseBytesMax, 1, responseBytesMax),
 		TrialCallsPerDay: f.whole("trial_calls_per_day", 0, 0, trialCallsPerDayMax),
 	}
+	e.MIMEType = f.mimeType("mime_type", e.Stream)
+	f.limits(&e)
 	if e.Path != "" {
 		template, err := ParseTemplate(e.Path)
 		if err != nil {
@@ -70,9 +72,7 @@ func (f *form) endpoint(rules Rules) EndpointDraft {
 	if e.Method == "HEAD" && e.OutputSchema != nil {
 		f.wrong("output_schema", "must be left out for HEAD, whose answers have no body")
 	}
-	if v, ok := f.member("stream"); ok && v != false {
-		f.wrong("stream", "is not supported yet")
-	}
+	f.streaming(e)
 	f.end()
 	return e
 }
@@ -89,8 +89,11 @@ func (f *form) price(name string, rules Rules) decimal.Decimal {
 	return usd
 }
 
-func (f *form) mimeType(name string) string {
+func (f *form) mimeType(name string, stream bool) string {
 	text := f.text(name, 0, mimeLenMax)
+	if text == "" && stream {
+		return eventStream
+	}
 	if text == "" {
 		return mimeDefault
 	}

@@ -152,6 +152,19 @@ func (f *form) whole(name string, otherwise, low, high int) int {
 	return i
 }
 
+// yes reads true or false; an absent one is false.
+func (f *form) yes(name string) bool {
+	v, ok := f.member(name)
+	if !ok {
+		return false
+	}
+	yes, ok := v.(bool)
+	if !ok {
+		f.wrong(name, "must be true or false")
+	}
+	return yes
+}
+
 // list reads an array of low to high elements.
 func (f *form) list(name string, low, high int) []any {
 	v, ok := f.member(name)

@@ -66,10 +66,12 @@ type Endpoint struct {
 	InputExample     json.RawMessage
 	OutputSchema     json.RawMessage
 	OutputExample    json.RawMessage
-	ServedStatuses   []int // beside 2xx; of 404, 409, 410
-	Timeout          time.Duration
+	ServedStatuses   []int         // beside 2xx; of 404, 409, 410
+	Timeout          time.Duration // from the request to the end of the answer
+	IdleTimeout      time.Duration // of a stream: between two of its pieces
 	MaxResponseBytes int
 	TrialCallsPerDay int
+	Stream           bool // the answer goes to the caller while it comes, and is not kept
 	Retired          bool
 	Prices           []Price // the current one first, then older ones that are still acceptable
 

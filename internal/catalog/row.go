@@ -17,7 +17,7 @@ const columnsSQL = `
 SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
        s.state, s.state_reason, s.state_since, s.created_at, h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
-       e.served_statuses, e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.retired_at IS NOT NULL,
+       e.served_statuses, e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
        p.revisions, p.prices, p.untils`
 
 const pricesSQL = `
@@ -58,6 +58,8 @@ type row struct {
 	timeoutMS   *int
 	responseMax *int
 	trialCalls  *int
+	stream      *bool
+	idleMS      *int
 	retired     *bool
 	revisions   []int64
 	prices      []string
@@ -82,7 +84,7 @@ func scanRow(rows pgx.Rows) (row, error) {
 		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.next,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),
-		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.retired,
+		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.stream, &r.idleMS, &r.retired,
 		&r.revisions, &r.prices, &r.untils)
 	if err != nil {
 		return row{}, fmt.Errorf("scan service: %w", err)
@@ -98,7 +100,7 @@ func (r *row) endpointOf() *Endpoint {
 	e := r.endpoint
 	e.ID, e.ServiceID = *r.endpointID, r.service.ID
 	e.Method, e.Path, e.Description, e.MIMEType = *r.method, *r.path, *r.description, *r.mimeType
-	e.Timeout = time.Duration(*r.timeoutMS) * time.Millisecond
+	e.Timeout, e.IdleTimeout, e.Stream = milliseconds(*r.timeoutMS), milliseconds(*r.idleMS), *r.stream
 	e.MaxResponseBytes, e.TrialCallsPerDay, e.Retired = *r.responseMax, *r.trialCalls, *r.retired
 	for i, text := range r.prices {
 		usd, err := decimal.NewFromString(text)

@@ -97,18 +97,19 @@ func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 
 const insertEndpointSQL = `
 INSERT INTO endpoints (id, service_id, method, path, description, mime_type, input_schema, input_example, output_schema, output_example,
-	served_statuses, timeout_ms, max_response_bytes, trial_calls_per_day)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	served_statuses, timeout_ms, max_response_bytes, trial_calls_per_day, stream, idle_timeout_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
 func insertEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d EndpointDraft) (*Endpoint, error) {
 	e := &Endpoint{
 		ID: call.NewID(), ServiceID: serviceID, Method: d.Method, Path: d.Path, Description: d.Description, MIMEType: d.MIMEType,
 		InputSchema: d.InputSchema, InputExample: d.InputExample, OutputSchema: d.OutputSchema, OutputExample: d.OutputExample,
 		ServedStatuses: d.ServedStatuses, Timeout: d.Timeout, MaxResponseBytes: d.MaxResponseBytes, TrialCallsPerDay: d.TrialCallsPerDay,
+		Stream: d.Stream, IdleTimeout: d.IdleTimeout,
 	}
 	_, err := tx.Exec(ctx, insertEndpointSQL, e.ID, e.ServiceID, e.Method, e.Path, e.Description, e.MIMEType,
 		nullable(e.InputSchema), nullable(e.InputExample), nullable(e.OutputSchema), nullable(e.OutputExample),
-		e.ServedStatuses, e.Timeout.Milliseconds(), e.MaxResponseBytes, e.TrialCallsPerDay)
+		e.ServedStatuses, e.Timeout.Milliseconds(), e.MaxResponseBytes, e.TrialCallsPerDay, e.Stream, e.IdleTimeout.Milliseconds())
 	if err != nil {
 		return nil, fmt.Errorf("insert endpoint %s %s: %w", e.Method, e.Path, err)
 	}

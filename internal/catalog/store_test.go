@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -63,6 +64,30 @@ func reasonOf(err error) call.Reason {
 		return no.Reason
 	}
 	return ""
+}
+
+func TestStore_Create_KeepsWhatAStreamMayDo(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	d := draft(t, "feed", "/v1/whole")
+	streamed, err := catalog.ParseEndpointDraft([]byte(`{"method":"GET","path":"/v1/feed","price_usd":"0.002","stream":true,"timeout_ms":600000,
+		"idle_timeout_ms":5000,"max_response_bytes":67108864}`), catalog.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Endpoints = append(d.Endpoints, streamed)
+	create(t, db, d)
+	got, err := store.Find(t.Context(), db, "feed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole := got.Endpoints[0]; whole.Stream || whole.IdleTimeout != 30*time.Second {
+		t.Errorf("what is no stream is kept as %+v", whole)
+	}
+	e := got.Endpoints[1]
+	if !e.Stream || e.Timeout != 10*time.Minute || e.IdleTimeout != 5*time.Second || e.MaxResponseBytes != 64<<20 || e.MIMEType != "text/event-stream" {
+		t.Errorf("a stream is kept as %+v", e)
+	}
 }
 
 func TestStore_Create_KeepsTheWholeListing(t *testing.T) {

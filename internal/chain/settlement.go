@@ -1,6 +1,10 @@
 package chain
 
-import "github.com/ethereum/go-ethereum/common"
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+)
 
 // A Proof is where the transfer of an authorization stands on the chain: the Transfer log that directly follows the authorization's
 // AuthorizationUsed log of the same asset in the same transaction. Nothing else proves a settlement.
@@ -20,6 +24,7 @@ const (
 	StatusReleased        // provably nothing left us: the authorization may be used again
 	StatusRejected        // shown to the chain, and it proved to have no effect
 	StatusUnknown         // shown, and not proved either way
+	StatusSaid            // a facilitator says so, and whoever asked goes on with its word alone
 )
 
 // A Settlement is the result of an attempt to settle one authorization.
@@ -35,3 +40,12 @@ type Settlement struct {
 	PayerFault bool
 	Err        error // for the log
 }
+
+// A Word is what a facilitator says of an authorization, and nobody has proved: that it has settled it.
+type Word struct {
+	Of          string      // the facilitator's name in our configuration
+	Transaction common.Hash // that it names
+}
+
+// Believe says whether somebody goes on with a word. It may write that down, so a word that it has said yes to is not proved any further.
+type Believe func(ctx context.Context, w Word) bool

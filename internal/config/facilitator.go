@@ -16,7 +16,7 @@ type Facilitator struct {
 	Name     string
 	Kind     string   // KindLocal or KindRemote
 	Networks []string // ids
-	Proof    string   // "receipt": our own node shows that a settlement happened
+	Proof    string   // ProofReceipt, or of a remote one ProofLater
 
 	// Of a remote one:
 	URL   string // without a slash at its end
@@ -36,11 +36,13 @@ const (
 	KindRemote = "remote"
 )
 
+// When a settlement has to be proved by our own node: before the service is asked, or later, so that it is asked on the facilitator's word.
 const (
-	proofReceipt    = "receipt"
-	proofLater      = "later"
-	facilitatorsMax = 32
+	ProofReceipt = "receipt"
+	ProofLater   = "later"
 )
+
+const facilitatorsMax = 32
 
 type facilitatorsFile struct {
 	Facilitators []facilitatorEntry `json:"facilitators"`
@@ -66,7 +68,7 @@ type facilitatorEntry struct {
 
 // localFor is what runs without a file: our own engine for everything.
 func localFor(networks []Network) Facilitator {
-	f := Facilitator{Name: "local", Kind: KindLocal, Proof: proofReceipt}
+	f := Facilitator{Name: "local", Kind: KindLocal, Proof: ProofReceipt}
 	for _, n := range networks {
 		f.Networks = append(f.Networks, n.ID)
 	}
@@ -87,6 +89,11 @@ func (c Config) For(network string) []Facilitator {
 // SettlesItself says whether our own engine settles anywhere, and so whether there has to be a gas key.
 func (c Config) SettlesItself() bool {
 	return slices.ContainsFunc(c.Facilitators, func(f Facilitator) bool { return f.Kind == KindLocal })
+}
+
+// trusts says whether a service is asked anywhere on a facilitator's word.
+func (c Config) trusts() bool {
+	return slices.ContainsFunc(c.Facilitators, func(f Facilitator) bool { return f.Kind == KindRemote && f.Proof == ProofLater })
 }
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
@@ -135,11 +142,10 @@ func (r *report) facilitator(e facilitatorEntry, folder string, dev bool) Facili
 	r.check("name", nameForm.MatchString(e.Name), e.Name, "lower-case letters, digits and dashes")
 	r.check("kind", e.Kind == KindLocal || e.Kind == KindRemote, e.Kind, "local or remote")
 	r.check("networks", len(e.Networks) > 0, len(e.Networks), "at least one")
-	if e.Proof == proofLater {
-		// It would have us work for money that nobody has seen, and there is no limit yet on how much that may be.
-		r.say("proof", "later is not built yet: there is no limit on unproved money so far. Use receipt")
+	if e.Kind == KindLocal {
+		r.check("proof", e.Proof == ProofReceipt, e.Proof, "receipt: our own engine has the proof when it answers")
 	} else {
-		r.check("proof", e.Proof == proofReceipt, e.Proof, "receipt")
+		r.check("proof", e.Proof == ProofReceipt || e.Proof == ProofLater, e.Proof, "receipt or later")
 	}
 	r.unbuilt(e)
 	if e.Kind == KindRemote {

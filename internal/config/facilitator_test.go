@@ -84,7 +84,7 @@ func TestLoad_ARemoteFacilitatorIsStrict(t *testing.T) {
 		"two credentials":                    {member(`"cdp_key_file":"cdp.json"`), "facilitators[0].cdp_key_file: set beside token_file"},
 		"half a key":                         {replace(`"token_file":"hosted.token"`, `"cdp_key_file":"cdp-half.json"`), "facilitators[0].cdp_key_file"},
 		"a key that is no JSON":              {replace(`"token_file":"hosted.token"`, `"cdp_key_file":"cdp-no.json"`), "facilitators[0].cdp_key_file"},
-		"proof later":                        {replace(`"receipt"`, `"later"`), "facilitators[0].proof: later is not built yet"},
+		"a local one with proof later":       {`{"name":"own","kind":"local","networks":["eip155:84532"],"proof":"later"}`, "facilitators[0].proof"},
 		"another proof":                      {replace(`"receipt"`, `"word"`), "facilitators[0].proof"},
 		"metered":                            {member(`"metered":true`), "facilitators[0].metered: not built yet"},
 		"metered, and not":                   {member(`"metered":false`), "facilitators[0].metered: not built yet"},
@@ -139,5 +139,47 @@ func TestLoad_AGasKeyIsNeededWhereWeSettleOurselves(t *testing.T) {
 		if (err == nil) != tt.good || err != nil && !strings.HasPrefix(err.Error(), "MARKET_GAS_KEYSTORE: ") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Nobody but the operator can say what it is willing to lose to a facilitator's word, in development neither.
+func TestLoad_ProofLaterNeedsABound(t *testing.T) {
+	t.Parallel()
+	later := strings.Replace(remoteEntry, `"receipt"`, `"later"`, 1)
+	for name, tt := range map[string]struct {
+		entry string
+		env   []string
+		want  string // of what is read; empty: it is refused
+	}{
+		"later, without a bound":       {later, nil, ""},
+		"later, with an empty one":     {later, []string{"MARKET_EXPOSURE_USD="}, ""},
+		"receipt, without a bound":     {remoteEntry, nil, "0"},
+		"later, with a bound":          {later, []string{"MARKET_EXPOSURE_USD=25"}, "25"},
+		"later, with cents":            {later, []string{"MARKET_EXPOSURE_USD=0.50"}, "0.5"},
+		"later, with the most":         {later, []string{"MARKET_EXPOSURE_USD=1000000"}, "1000000"},
+		"later, with a little more":    {later, []string{"MARKET_EXPOSURE_USD=1000000.000001"}, ""},
+		"later, with nothing":          {later, []string{"MARKET_EXPOSURE_USD=0"}, ""},
+		"later, with less than that":   {later, []string{"MARKET_EXPOSURE_USD=-1"}, ""},
+		"later, with an exponent":      {later, []string{"MARKET_EXPOSURE_USD=1e3"}, ""},
+		"later, with a lot of digits":  {later, []string{"MARKET_EXPOSURE_USD=1000000000000"}, ""},
+		"later, with a sign of dollar": {later, []string{"MARKET_EXPOSURE_USD=$25"}, ""},
+		"receipt, with a bound":        {remoteEntry, []string{"MARKET_EXPOSURE_USD=25"}, "25"},
+		"receipt, with a broken bound": {remoteEntry, []string{"MARKET_EXPOSURE_USD=all"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for mode, least := range map[string][]string{"production": production(t), "development": development(t)} {
+				c, err := Load(append(append(least, remoteFile(t, tt.entry)), tt.env...))
+				if tt.want == "" {
+					if err == nil || !strings.HasPrefix(err.Error(), "MARKET_EXPOSURE_USD: ") || strings.Contains(err.Error(), "\n") {
+						t.Errorf("%s: %v, want one line about MARKET_EXPOSURE_USD", mode, err)
+					}
+					continue
+				}
+				if err != nil || c.ExposureUSD.String() != tt.want {
+					t.Errorf("%s: %s, %v; want %s", mode, c.ExposureUSD, err, tt.want)
+				}
+			}
+		})
 	}
 }

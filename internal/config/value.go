@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/shopspring/decimal"
 )
 
 // errForm is a value that cannot be read. The report says what is expected, so it needs no more words.
@@ -123,4 +125,16 @@ func (l *LogLevel) UnmarshalText(text []byte) error {
 		return nil
 	}
 	return errForm
+}
+
+// USD is an amount of US dollars.
+type USD struct{ decimal.Decimal }
+
+// UnmarshalText reads "0.50". The form has no sign and no exponent, so nothing is expanded which nobody would write.
+func (u *USD) UnmarshalText(text []byte) (err error) {
+	if !usdForm.Match(text) {
+		return errForm
+	}
+	u.Decimal, err = decimal.NewFromString(string(text))
+	return err
 }

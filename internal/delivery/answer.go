@@ -57,6 +57,7 @@ type Payment struct {
 	Amount      money.Amount
 	Transaction common.Hash // zero: none is known
 	Proved      bool
+	Word        string // whose word it is that it was settled, as long as nothing proves it; empty: nobody's
 }
 
 // A Refund is money on its way back.
@@ -90,7 +91,7 @@ func (r Record) Paid() *Payment {
 	if r.Network == "" {
 		return nil
 	}
-	return &Payment{Network: r.Network, Asset: r.Asset, Payer: r.Payer, Amount: r.Amount, Transaction: r.Transaction, Proved: r.Proved}
+	return &Payment{Network: r.Network, Asset: r.Asset, Payer: r.Payer, Amount: r.Amount, Transaction: r.Transaction, Proved: r.Proved, Word: r.Word}
 }
 
 // Returning shows the money on its way back; nil where none is.

@@ -46,9 +46,10 @@ func resting(s standing) *refusal.Error {
 	return nil
 }
 
-// ask calls the upstream, on a deadline of its own. A panic of ours is our failure and ends as one: the payment is settled already, and
-// an outcome has to be recorded.
-func (p *Path) ask(ctx context.Context, id call.ID, r Request) (result upstream.Result) {
+// ask calls the upstream, on a deadline of its own. What is sold as a stream goes to the caller while it comes, under the head of what is known by
+// then; everything else is only brought back. A panic of ours is our failure and ends as one: the payment is settled already, and an outcome
+// has to be recorded.
+func (p *Path) ask(ctx context.Context, id call.ID, r Request, head Answer) (result upstream.Result) {
 	started := time.Now()
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -61,10 +62,15 @@ func (p *Path) ask(ctx context.Context, id call.ID, r Request) (result upstream.
 		return upstream.Result{Outcome: call.Failed, Reason: call.LocalError, Err: err}
 	}
 	crash.Before(crash.Ask)
-	result = p.Upstream.Ask(context.WithoutCancel(ctx), upstream.Request{
+	ask := upstream.Request{
 		Service: r.Target.Service, Endpoint: r.Target.Endpoint, Path: r.Target.UpstreamPath, CallID: id, Method: r.Method,
 		RawQuery: r.RawQuery, Header: r.Header, Body: body,
-	})
+	}
+	if r.Target.Endpoint.Stream {
+		result = p.stream(ctx, r, ask, head)
+	} else {
+		result = p.Upstream.Ask(context.WithoutCancel(ctx), ask)
+	}
 	crash.After(crash.Ask)
 	return result
 }

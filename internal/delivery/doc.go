@@ -15,5 +15,6 @@
 // A paid call is three commits: the claim (payment.Store.Claim) before the authorization is shown to anybody, the settlement
 // (settledSQL), and the outcome (Recorder). Recorder alone writes deliveries, strikes and cooldowns, and owes refunds.
 //
-// From the claim on, a call runs on contexts and deadlines of its own: a caller that leaves changes nothing.
+// From the claim on, a call runs on contexts and deadlines of its own: a caller that leaves changes nothing. Only a stream that has begun ends
+// with its caller, who pays for it: what goes out as it comes is kept nowhere, and it alone leaves before its record.
 package delivery

@@ -16,7 +16,8 @@ var effects = map[call.Reason]struct {
 	counter strikes.Effect
 	starts  bool
 }{
-	call.OK: {strikes.Clear, false},
+	call.OK:         {strikes.Clear, false},
+	call.CallerLeft: {strikes.None, false},
 
 	call.PaymentMalformed: {strikes.None, false},
 	call.PaymentMismatch:  {strikes.None, false},

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -114,7 +115,8 @@ func (p *Path) follow(ctx context.Context, rail Rail, c openCall) (stands, isFin
 	return true, depth >= rail.Network.Confirmations, nil
 }
 
-// sendAgain puts a payment that the chain dropped back on it, or writes it off once it is proved never to come back.
+// sendAgain puts a payment that the chain dropped back on it, or writes it off once it is proved never to come back. The payment may never have
+// been there, where a facilitator said so.
 func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	f, err := p.fateOf(ctx, rail, c)
 	switch {
@@ -122,8 +124,12 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 		return err
 	case f.onChain:
 		return lives(ctx, p.DB, c, paymentMined, f.proof, 0)
+	case f.usedElsewhere && c.Word != "" && c.WordAge < wordPatience:
+		return nil // looked at again: that a log is not there yet is no proof
 	case f.usedElsewhere, f.lapsed:
 		return p.lose(ctx, c)
+	case c.Word != "":
+		return p.sendWordAgain(ctx, rail, c)
 	}
 	sending, cancel := context.WithTimeout(ctx, resendTime)
 	defer cancel()
@@ -134,19 +140,32 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)
 }
 
-// lose writes a payment off: nothing is owed for money that the chain took back. A call that somebody walks is ended by whoever does.
+// lose writes a payment off: nothing is owed for money that the chain took back, or that never came. A call that somebody walks is ended by
+// whoever does.
 func (p *Path) lose(ctx context.Context, c openCall) error {
-	return pgx.BeginFunc(ctx, p.DB, func(tx pgx.Tx) error {
-		ours, err := dropped(ctx, tx, c, paymentLost)
-		if err != nil || !ours {
+	var ours bool
+	err := pgx.BeginFunc(ctx, p.DB, func(tx pgx.Tx) (err error) {
+		if ours, err = dropped(ctx, tx, c, paymentLost); err != nil || !ours {
 			return err
 		}
-		if err := p.Recorder.refunds.Void(ctx, tx, c.ID); err != nil {
+		if err := p.Recorder.refunds.Void(ctx, tx, c.ID, c.whyLost()); err != nil {
 			return err
 		}
 		if !c.Free || c.State != call.Settled && c.State != call.Asked {
 			return nil
 		}
-		return p.Recorder.write(ctx, tx, c.delivery().end(call.SettlementLost, whyLost), false)
+		return p.Recorder.write(ctx, tx, c.delivery().end(call.SettlementLost, c.whyLost()), false)
 	})
+	if err == nil && ours && c.Word != "" {
+		p.OnError(fmt.Errorf("facilitator %s said that transaction %s settles call %s, and the payment lapsed unpaid: %s base units of %s on %s are not coming; "+
+			"it is not believed any more, and what it settles is proved first", c.Word, c.Sent, c.ID, c.Signed.Value, c.Signed.Asset, c.Network))
+	}
+	return err
+}
+
+func (c openCall) whyLost() string {
+	if c.Word != "" {
+		return whyFalse
+	}
+	return whyLost
 }

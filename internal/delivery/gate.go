@@ -23,6 +23,9 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 	if no := r.Target.Listed(); no != nil {
 		return payment.Challenge{}, no
 	}
+	if no := carried(r); no != nil {
+		return payment.Challenge{}, no
+	}
 	if rest := p.Board.Remaining(r.Target.Service.ID); rest > 0 {
 		return payment.Challenge{}, coolingDown(p.Now().Add(rest))
 	}
@@ -64,7 +67,11 @@ func (p *Path) offers(ctx context.Context, t catalog.Target) ([]payment.Offer, *
 // express is refused when it is made, but assets may be configured later.
 func railOffers(rail Rail, e *catalog.Endpoint, price catalog.Price) []payment.Offer {
 	var offers []payment.Offer
-	seconds := int(max(offerLife, e.Timeout+offerMargin).Seconds())
+	life := offerLife
+	if !e.Stream { // which may last long, and is paid for before it begins
+		life = max(life, e.Timeout+offerMargin)
+	}
+	seconds := int(life.Seconds())
 	for _, asset := range rail.Network.Assets {
 		amount, err := money.FromUSD(price.USD, asset.Decimals)
 		if err != nil {
@@ -82,7 +89,7 @@ func railOffers(rail Rail, e *catalog.Endpoint, price catalog.Price) []payment.O
 func (p *Path) resource(t catalog.Target) payment.Resource {
 	return payment.Resource{
 		URL:         p.resourceURL(t.Service.Slug, t.UpstreamPath),
-		Description: t.Endpoint.Description,
+		Description: describe(t.Endpoint.Description, t.Endpoint.Stream),
 		MimeType:    t.Endpoint.MIMEType,
 	}
 }

@@ -106,7 +106,7 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 		a.Call = c.ID
 		return held{}, a
 	}
-	if c.LeaseLeft <= 0 && !c.Late && mayGoOn(c.State, no) {
+	if c.LeaseLeft <= 0 && !c.Late && mayGoOn(c.State, no) && carried(r) == nil {
 		// Whoever goes on with the call gets its answer.
 		if no := p.prove(ctx, r, paid, answer.Facts{Payer: paid.signed.From, Identifier: c.Identifier, Source: c.Source, Age: c.Age}); no != nil {
 			a := p.standingOf(ctx, r, paid, c)

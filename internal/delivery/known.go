@@ -59,7 +59,7 @@ func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c paym
 	}
 	a := Answer{Call: c.ID, Outcome: record.Outcome, Reason: record.Reason, Detail: record.Detail, Status: record.Status,
 		Charged: record.Charged(), Payment: record.Paid(), Refund: record.Returning()}
-	if a.Payment != nil && a.Payment.Proved {
+	if a.Payment != nil && (a.Payment.Proved || a.Payment.Word != "") {
 		a.Receipt = receiptOf(paid.version, paid.rail.Network, a.Payment.Payer)
 		a.Receipt.Success, a.Receipt.Transaction = true, a.Payment.Transaction.Hex()
 	}
@@ -76,7 +76,7 @@ func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c paym
 			a.Reason, a.Detail = call.NeedsReview, whyReview
 			return a
 		}
-		if c.State == call.Settled {
+		if c.State == call.Settled && record.Proved {
 			return open(call.SettlementPending, pendingRetry,
 				fmt.Sprintf("the payment is proved and the service was not asked yet; the call can still be served for %s, then it is refunded",
 					max(0, p.Grace+c.LeaseLeft).Truncate(time.Second)))

@@ -43,7 +43,10 @@ type Record struct {
 	Transaction common.Hash // that proves the payment, else the one that was sent, else zero
 	Block       uint64
 	Proved      bool
-	Refund      *refund.Refund
+	// Word is whose word it is that the payment was settled, as long as nothing proves it; empty: nobody's. False: that word proved to be so.
+	Word   string
+	False  bool
+	Refund *refund.Refund
 
 	Created  time.Time // zero for a call that claimed no payment
 	AskedAt  time.Time
@@ -58,7 +61,9 @@ SELECT coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, ''), c
        coalesce(d.detail, ''), coalesce(d.trial, false), coalesce(d.asked, c.asked_at IS NOT NULL), s.slug,
        coalesce(d.endpoint_id, c.endpoint_id), coalesce(d.method, c.method), coalesce(d.path, c.path), coalesce(d.upstream_status, 0),
        coalesce(c.why, ''), coalesce(c.network, ''), c.asset, c.payer, c.treasury, coalesce(c.amount, 0),
-       coalesce(c.transaction, c.sent_transaction), coalesce(c.block_number, 0), c.transaction IS NOT NULL, coalesce(c.review, false),
+       coalesce(c.transaction, c.sent_transaction), coalesce(c.block_number, 0), c.transaction IS NOT NULL,
+       CASE WHEN c.transaction IS NULL AND c.payment_state = 'sent' THEN c.word_of ELSE '' END,
+       c.transaction IS NULL AND coalesce(c.payment_state = 'lost', false), coalesce(c.review, false),
        c.created_at, coalesce(d.asked_at, c.asked_at), d.recorded_at
   FROM (SELECT $1::uuid AS id) q
   LEFT JOIN calls c ON c.id = q.id
@@ -75,7 +80,7 @@ func Lookup(ctx context.Context, db postgres.DB, id call.ID) (Record, error) {
 	)
 	err := db.QueryRow(ctx, lookupSQL, id).Scan(&r.State, &r.Outcome, &r.Reason, &r.Party, &r.Origin, &r.Detail, &r.Trial, &r.Asked,
 		&r.Service, &r.Endpoint, &r.Method, &r.Path, &r.Status, &r.Why, &r.Network, &asset, &payer, &treasury, &r.Amount, &transaction, &block,
-		&r.Proved, &r.Review, &created, &asked, &recorded)
+		&r.Proved, &r.Word, &r.False, &r.Review, &created, &asked, &recorded)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Record{}, ErrNoCall
 	}
@@ -103,7 +108,9 @@ func Lookup(ctx context.Context, db postgres.DB, id call.ID) (Record, error) {
 // Charged says whether the caller's money is gone: pending while that is not known.
 func (r Record) Charged() Charged {
 	switch {
-	case r.Outcome == call.Served && !r.Trial:
+	case r.Word != "" && r.Outcome == call.Served:
+		return ChargedPending
+	case r.Outcome == call.Served && !r.Trial && !r.False:
 		return ChargedYes
 	case r.Outcome != "" || r.State == call.StateReleased || r.State == "":
 		return ChargedNo

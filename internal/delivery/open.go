@@ -23,7 +23,7 @@ import (
 type openCall struct {
 	ID           call.ID
 	State        call.State
-	PaymentState string // of the payment's own life; empty until it is proved
+	PaymentState string // of the payment's own life; empty until it is proved, or believed
 	Late         bool
 	Free         bool          // its lease has run out: nobody walks it
 	Since        time.Duration // it is in its state
@@ -39,25 +39,29 @@ type openCall struct {
 	Proof        chain.Proof // zero until the payment is proved
 	ClaimedBlock uint64
 	AskedAt      time.Time
+	Word         string        // whose word it is that the payment was settled, as long as there is no proof; empty: nobody's
+	WordAge      time.Duration // since it was given
+	Sent         common.Hash   // the transaction that carries the authorization, as far as one was named
 }
 
 // openColumns are what scanOpen reads, in its order.
 const openColumns = `
 c.id, c.state, coalesce(c.payment_state, ''), c.late, c.lease_until <= market_now(), market_now() - c.state_since, c.review, c.network, c.asset, c.payer, c.treasury, c.amount, c.valid_after, c.valid_before,
 c.nonce, c.signature, c.service_id, c.endpoint_id, c.origin, c.method, c.path, c.source, c.transaction, coalesce(c.log_index, 0),
-coalesce(c.block_number, 0), c.block_hash, c.claimed_block, c.asked_at`
+coalesce(c.block_number, 0), c.block_hash, c.claimed_block, c.asked_at, CASE WHEN c.transaction IS NULL THEN coalesce(c.word_of, '') ELSE '' END,
+coalesce(market_now() - c.word_at, '0'), c.sent_transaction`
 
 func scanOpen(row pgx.CollectableRow) (openCall, error) {
 	var (
-		c                                                                openCall
-		asset, payer, treasury, nonce, signature, transaction, blockHash []byte
-		amount                                                           money.Amount
-		after, before, logIndex, block, claimed                          int64
-		asked                                                            *time.Time
+		c                                                                      openCall
+		asset, payer, treasury, nonce, signature, transaction, blockHash, sent []byte
+		amount                                                                 money.Amount
+		after, before, logIndex, block, claimed                                int64
+		asked                                                                  *time.Time
 	)
 	err := row.Scan(&c.ID, &c.State, &c.PaymentState, &c.Late, &c.Free, &c.Since, &c.Review, &c.Network, &asset, &payer, &treasury, &amount, &after, &before,
 		&nonce, &signature, &c.Service, &c.Endpoint, &c.Origin, &c.Method, &c.Path, &c.Source, &transaction, &logIndex, &block, &blockHash,
-		&claimed, &asked)
+		&claimed, &asked, &c.Word, &c.WordAge, &sent)
 	if err != nil {
 		return openCall{}, err
 	}
@@ -72,6 +76,7 @@ func scanOpen(row pgx.CollectableRow) (openCall, error) {
 	c.Proof = chain.Proof{Transaction: common.BytesToHash(transaction), LogIndex: uint(logIndex), //nolint:gosec // as above
 		BlockNumber: uint64(block), BlockHash: common.BytesToHash(blockHash)} //nolint:gosec // as above
 	c.ClaimedBlock = uint64(claimed) //nolint:gosec // as above
+	c.Sent = common.BytesToHash(sent)
 	if asked != nil {
 		c.AskedAt = *asked
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/shopspring/decimal"
 
 	"market/internal/answer"
 	"market/internal/catalog"
@@ -54,6 +55,7 @@ type Rail struct {
 	Node     Node
 	Chain    Chain
 	Settler  Settler
+	Words    Words            // nil: every payment is proved before the service is asked
 	Treasury common.Address   // receives the payments, and gives them back
 	Ours     []common.Address // every wallet of this market on it: none of them is a caller
 	Gas      common.Address   // in whose name a transfer is simulated: who will send it, where that is known
@@ -77,10 +79,13 @@ type Config struct {
 	FeeBPS        int            // basis points of the price, pinned at the claim
 	Refunds       RefundPolicy
 	Answers       answer.Store
-	SignIn        siwx.Expect   // who we are to a caller that signs in
+	SignIn        siwx.Expect // who we are to a caller that signs in
+	Streams       StreamLimits
 	Grace         time.Duration // in which a retry of a payment that was settled and not asked is still served
 	// RestoredAt is when a backup was restored; zero: none was. Transfers that are older and have no claim go to review.
 	RestoredAt time.Time
+	// ExposureUSD is what may be unproved at once on each network, in US dollars; needed where a rail has Words.
+	ExposureUSD decimal.Decimal
 	// OnError hears of what went wrong and changed no answer; it must not block.
 	OnError func(err error)
 }
@@ -92,11 +97,19 @@ type Path struct {
 	payments payment.Store
 	quotes   atomic.Pointer[quotes]
 	claiming claiming
+	resends  chan struct{} // of payments that a facilitator said it had settled
 	walking  sync.WaitGroup
+	// streaming ends when the program can wait for streams no longer.
+	streaming  context.Context
+	endStreams context.CancelFunc
 }
 
 // NewPath returns a path that owns the calls it walks under an id of its own.
-func NewPath(c Config) *Path { return &Path{Config: c, owner: uuid.Must(uuid.NewV7())} }
+func NewPath(c Config) *Path {
+	p := &Path{Config: c, owner: uuid.Must(uuid.NewV7()), resends: make(chan struct{}, wordResends)}
+	p.streaming, p.endStreams = context.WithCancel(context.Background())
+	return p
+}
 
 // Owner is the id under which this process holds leases.
 func (p *Path) Owner() uuid.UUID { return p.owner }

@@ -11,26 +11,38 @@ import (
 	"market/internal/upstream"
 )
 
+// whole is the settlement as the rail tells of it.
+func (s settlement) whole() chain.Settlement {
+	return chain.Settlement{Status: chain.StatusSettled, Proof: s.proof, Transaction: s.proof.Transaction}
+}
+
+// paidHead is what is known of a paid call before its service is asked.
+func paidHead(h held, s settlement) Answer {
+	return Answer{Call: h.id, Charged: ChargedPending, Receipt: receipt(h, true, s.whole(), ""),
+		Payment: &Payment{Network: h.rail.Network.ID, Asset: h.signed.Asset, Payer: h.signed.From, Amount: h.signed.Value,
+			Transaction: s.proof.Transaction, Proved: s.word == "", Word: s.word}}
+}
+
 // record writes how a paid call ended and answers it: the third commit. Not one byte of the service's answer leaves before the commit is
-// known; while it is not, the call is pending. result is nil where the service was not asked.
+// known, but of a stream all but its end; while it is not, the call is pending. result is nil where the service was not asked.
 func (p *Path) record(ctx context.Context, r Request, h held, d Delivery, s settlement, result *upstream.Result) Answer {
 	own, cancel := detached(ctx, recordTime)
 	defer cancel()
 	d.sealed = p.seal(d, result)
-	settled := chain.Settlement{Status: chain.StatusSettled, Proof: s.proof, Transaction: s.proof.Transaction}
 	if err := p.Recorder.persist(own, d); err != nil {
-		return *p.pending(h, settled, err)
+		return *p.pending(h, s.whole(), err)
 	}
-	a := p.answer(d, s.standing, result)
-	a.Receipt = receipt(h, true, settled, "")
-	a.Payment = &Payment{Network: h.rail.Network.ID, Asset: h.signed.Asset, Payer: h.signed.From, Amount: h.signed.Value,
-		Transaction: s.proof.Transaction, Proved: true}
+	a, head := p.answer(d, s.standing, result), paidHead(h, s)
+	a.Receipt, a.Payment = head.Receipt, head.Payment
+	if s.word != "" && a.Charged == ChargedYes {
+		a.Charged = ChargedPending
+	}
 	if d.Refund != nil {
 		a.Refund = &Refund{Network: a.Payment.Network, Asset: a.Payment.Asset, To: a.Payment.Payer, Amount: a.Payment.Amount, State: refund.StateOwed}
 	}
 	if d.Outcome == call.Served {
 		return p.withReceipt(a, Record{Call: d.Call, Outcome: d.Outcome, Service: r.Target.Service.Slug, Path: d.Path, AskedAt: d.AskedAt, Network: a.Payment.Network,
-			Payer: a.Payment.Payer, Treasury: h.signed.To, Transaction: a.Payment.Transaction})
+			Payer: a.Payment.Payer, Treasury: h.signed.To, Transaction: a.Payment.Transaction, Proved: a.Payment.Proved})
 	}
 	return p.withOutcome(own, a)
 }

@@ -95,7 +95,7 @@ func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect st
 		if _, err := r.jobs.InsertTx(ctx, tx, refund.Args{Call: d.Call}, nil); err != nil {
 			return fmt.Errorf("enqueue refund: %w", err)
 		}
-		if _, err := tx.Exec(ctx, caughtUpSQL, d.Call); err != nil {
+		if _, err := tx.Exec(ctx, caughtUpSQL, d.Call, whyLost, whyFalse); err != nil {
 			return fmt.Errorf("follow payment of refund: %w", err)
 		}
 	}
@@ -110,13 +110,13 @@ func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect st
 	return nil
 }
 
-// Whoever walks a call knows its payment as it was when it was proved, and the chain may have moved it since, or taken it back. The call's
+// Whoever walks a call knows its payment as it was when it was proved, or believed, and the chain may have moved it since, or taken it back. The call's
 // row is locked by its delivery, so the sweeper has written that before this, or finds the refund after it.
 const caughtUpSQL = `
 UPDATE refunds r
-   SET payment_transaction = c.transaction,
+   SET payment_transaction = coalesce(c.transaction, r.payment_transaction),
        state = CASE c.payment_state WHEN 'lost' THEN 'void' ELSE r.state END,
-       why = CASE c.payment_state WHEN 'lost' THEN 'the chain took the payment back' ELSE r.why END
+       why = CASE WHEN c.payment_state <> 'lost' THEN r.why WHEN c.transaction IS NULL THEN $3 ELSE $2 END
   FROM calls c
  WHERE r.call_id = $1 AND c.id = r.call_id AND (c.payment_state = 'lost' OR c.transaction <> r.payment_transaction)`
 

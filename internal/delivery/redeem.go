@@ -17,7 +17,7 @@ import (
 
 // seal encrypts a served answer for keeping. An answer that cannot be kept is still given: it only cannot be fetched again.
 func (p *Path) seal(d Delivery, result *upstream.Result) []byte {
-	if d.Outcome != call.Served || d.Trial || result == nil {
+	if d.Outcome != call.Served || d.Trial || result == nil || result.Streamed {
 		return nil
 	}
 	sealed, err := p.Answers.Seal(d.Call, answer.Answer{Status: result.Status, Header: result.Header, Body: result.Body})
@@ -35,6 +35,9 @@ func (p *Path) redeem(ctx context.Context, r Request, paid *admitted, a Answer) 
 	switch {
 	case errors.Is(err, answer.ErrNone), errors.Is(err, answer.ErrExpired):
 		a.Reason, a.Detail = call.AnswerExpired, "the call was served, and its answer is not kept any more"
+		if r.Target.Endpoint.Stream {
+			a.Detail = "the call was served, and a streamed answer is not kept"
+		}
 		return a
 	case err != nil:
 		return *p.unsure(err)

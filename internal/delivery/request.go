@@ -30,7 +30,9 @@ type Request struct {
 	Body     *Body
 	Source   netip.Addr // of the caller, after configured proxies
 	Origin   call.Origin
-	trial    bool
+	// Responder takes the answer of an endpoint that streams; nil where the caller's connection can carry no stream.
+	Responder Responder
+	trial     bool
 }
 
 // A Body is read once, when the first step needs it, and never past RequestBytesMax.
@@ -73,6 +75,9 @@ func inputOf(r Request) (catalog.Input, error) {
 
 // classify says whether the caller's input is acceptable. What the listing promises to take is the schema of its endpoint.
 func classify(r Request) *refusal.Error {
+	if no := carried(r); no != nil {
+		return no
+	}
 	in, err := inputOf(r)
 	if errors.Is(err, errTooLarge) {
 		return refusal.New(call.InputTooLarge, "the body is larger than %d bytes", RequestBytesMax)

@@ -185,7 +185,7 @@ func TestFollows_EveryEndOfACallIsAMoveOfTheTable(t *testing.T) {
 	for _, row := range call.Rows() {
 		end := Delivery{}
 		switch {
-		case row.Reason == call.OK, row.Reason == call.RejectedByService, row.Outcome == call.Failed && row.Party == call.Service:
+		case row.Outcome == call.Served, row.Reason == call.RejectedByService, row.Outcome == call.Failed && row.Party == call.Service:
 			end = asked
 		case row.Outcome == call.Refused && row.Reason != call.SettleRejected && row.Reason != call.SettleFailed:
 			continue // refused before it was claimed, or released

@@ -19,18 +19,24 @@ import (
 type settlement struct {
 	standing
 	proof chain.Proof
+	// word is whose word it is that the payment was settled; empty: it is proved. Of a word the proof has the transaction that it names, and
+	// nothing else.
+	word string
 }
 
 // settle shows the authorization to the chain and writes what became of it: the second commit. A payment that was proved before this process
 // took the call over is not shown again.
 func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answer) {
-	lease := r.Target.Endpoint.Timeout + askGrace
+	lease := p.leaseOf(r)
 	if h.proof != nil {
 		return p.resume(ctx, r, h, lease)
 	}
 	own, cancel := detached(ctx, settleTime)
-	result := h.rail.Settler.Settle(own, h.signed)
+	result, onWord := p.show(own, r, h, lease)
 	cancel()
+	if onWord != nil {
+		return *onWord, nil
+	}
 	if result.Err != nil {
 		p.OnError(fmt.Errorf("settle call %s: %w", h.id, result.Err))
 	}
@@ -61,6 +67,7 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 		return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, nil)
 	case chain.StatusUnknown:
 		return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, nil)
+	case chain.StatusSaid: // was written above
 	}
 	return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, fmt.Errorf("settlement of call %s has no status", h.id))
 }

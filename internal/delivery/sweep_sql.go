@@ -128,7 +128,13 @@ func dropped(ctx context.Context, db postgres.DB, c openCall, to string) (moved 
 	return tag.RowsAffected() == 1, nil
 }
 
-const finalSQL = `UPDATE calls SET payment_state = 'final' WHERE id = ANY($1) AND payment_state = 'mined'`
+// A refund that was being written while livesSQL waited for its call was not in sight of that statement; by now it is.
+const finalSQL = `
+WITH final AS (
+	UPDATE calls SET payment_state = 'final' WHERE id = ANY($1) AND payment_state = 'mined' RETURNING id, transaction
+)
+UPDATE refunds SET payment_transaction = final.transaction
+  FROM final WHERE call_id = final.id AND payment_transaction <> final.transaction`
 
 // final writes that payments stand deep enough.
 func final(ctx context.Context, db postgres.DB, ids []call.ID) error {

@@ -99,7 +99,7 @@ func (p *Path) look(ctx context.Context, c openCall) (isFinal bool, err error) {
 	case paymentSent:
 		return false, p.sendAgain(ctx, rail, c)
 	case paymentLost:
-		return false, p.recordSwept(ctx, c, call.SettlementLost, whyLost, 0, nil)
+		return false, p.recordSwept(ctx, c, call.SettlementLost, c.whyLost(), 0, nil)
 	}
 	if !c.Free || c.Review {
 		return isFinal, nil

@@ -55,9 +55,9 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 		return p.record(ctx, r, held, d, settlement, nil)
 	}
 
-	// ask: call the upstream.
+	// ask: call the upstream. A stream goes to the caller while it comes, and is not over before it is recorded.
 	d.AskedAt = settlement.askedAt
-	result := p.ask(ctx, held.id, r)
+	result := p.ask(ctx, held.id, r, paidHead(held, settlement))
 	d = d.answered(result, r)
 	if d.Outcome != call.Served {
 		d.Refund = &back
@@ -97,6 +97,6 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 
 	d := newDelivery(id, r)
 	d.AskedAt = standing.askedAt
-	result := p.ask(ctx, id, r)
+	result := p.ask(ctx, id, r, Answer{Call: id})
 	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
 }

@@ -18,6 +18,7 @@ import (
 type Link struct {
 	Engine *Engine
 	Remote *remote.Client
+	Later  bool // its word that it has settled may be offered to whoever asks, before there is a proof
 }
 
 // A Failover settles on one network through several facilitators in order. What one of them could not be shown, or left unclear, goes on
@@ -30,7 +31,7 @@ type Failover struct {
 
 // A link settles, and says whether it is worth trying first.
 type link interface {
-	settle(ctx context.Context, s chain.Signed, left int) chain.Settlement
+	settle(ctx context.Context, s chain.Signed, left int, believe chain.Believe) chain.Settlement
 	ready(ctx context.Context) error
 	// preferred says, without asking anybody, whether it is expected to work.
 	preferred(now time.Time) bool
@@ -44,9 +45,14 @@ func NewFailover(node *chain.Node, treasuries []common.Address, links []Link, no
 			f.links = append(f.links, &ours{engine: l.Engine})
 			continue
 		}
-		f.links = append(f.links, &theirs{client: l.Remote, node: node, treasuries: treasuries, now: now})
+		f.links = append(f.links, &theirs{client: l.Remote, node: node, treasuries: treasuries, later: l.Later, now: now})
 	}
 	return f
+}
+
+// Believable says whether the word of one of them may be gone on with.
+func (f *Failover) Believable() bool {
+	return slices.ContainsFunc(f.links, func(l link) bool { t, others := l.(*theirs); return others && t.later })
 }
 
 // Ready says why nothing can be settled now; nil where one facilitator can. It looks at all of them, because the order of the next
@@ -66,6 +72,16 @@ func (f *Failover) Ready(ctx context.Context) error {
 
 // Settle returns settled only with a proof of our own node.
 func (f *Failover) Settle(ctx context.Context, s chain.Signed) chain.Settlement {
+	return f.settle(ctx, s, nil)
+}
+
+// SettleOnWord is Settle for who may go on with the word of a facilitator whose Link says so: believe is asked for each word that one gives, and
+// where it says yes the settlement is chain.StatusSaid. What is not believed has to be proved, as in Settle.
+func (f *Failover) SettleOnWord(ctx context.Context, s chain.Signed, believe chain.Believe) chain.Settlement {
+	return f.settle(ctx, s, believe)
+}
+
+func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Believe) chain.Settlement {
 	var (
 		shown bool
 		sent  common.Hash
@@ -73,12 +89,12 @@ func (f *Failover) Settle(ctx context.Context, s chain.Signed) chain.Settlement 
 	)
 	order := f.order()
 	if len(order) == 1 {
-		return order[0].settle(ctx, s, 1)
+		return order[0].settle(ctx, s, 1, believe)
 	}
 	for i, l := range order {
-		got := l.settle(ctx, s, len(order)-i)
+		got := l.settle(ctx, s, len(order)-i, believe)
 		switch {
-		case got.Status == chain.StatusSettled:
+		case got.Status == chain.StatusSettled, got.Status == chain.StatusSaid:
 			return got
 		case got.Status == chain.StatusReleased && got.PayerFault:
 			if shown {
@@ -128,7 +144,7 @@ type ours struct {
 
 // settle waits for our own transaction. It can be stuck behind an older one of ours, which another sender's is not, so the others get their
 // share of the time.
-func (o *ours) settle(ctx context.Context, s chain.Signed, left int) chain.Settlement {
+func (o *ours) settle(ctx context.Context, s chain.Signed, left int, _ chain.Believe) chain.Settlement {
 	if left > 1 {
 		limited, cancel := share(ctx, left)
 		defer cancel()

@@ -34,6 +34,7 @@ type theirs struct {
 	client     *remote.Client
 	node       *chain.Node
 	treasuries []common.Address
+	later      bool // its word may be offered to whoever asks
 	now        func() time.Time
 
 	lastUntil atomic.Int64 // until when it comes last, in Unix nanoseconds
@@ -48,7 +49,7 @@ func (t *theirs) preferred(now time.Time) bool {
 func (t *theirs) comesLast(rest time.Duration) { t.lastUntil.Store(t.now().Add(rest).UnixNano()) }
 
 // settle shows an authorization and finds out what became of it. left is how many facilitators, this one among them, share the time.
-func (t *theirs) settle(ctx context.Context, s chain.Signed, left int) chain.Settlement {
+func (t *theirs) settle(ctx context.Context, s chain.Signed, left int, believe chain.Believe) chain.Settlement {
 	// Most of what can not pay ends here, where it was not shown to anybody and may be refused for good.
 	if err := insist(ctx, func() error { return t.simulate(ctx, s) }); err != nil {
 		return t.refuse(ctx, s, err)
@@ -65,7 +66,13 @@ func (t *theirs) settle(ctx context.Context, s chain.Signed, left int) chain.Set
 	switch said.Kind {
 	case remote.Unsent:
 		return chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: said.Err}
-	case remote.Paid, remote.Pending:
+	case remote.Paid:
+		word := chain.Word{Of: t.client.Name(), Transaction: said.Transaction}
+		if t.later && believe != nil && believe(ctx, word) {
+			return chain.Settlement{Status: chain.StatusSaid, Transaction: said.Transaction}
+		}
+		return t.prove(ctx, s, said)
+	case remote.Pending:
 		return t.prove(ctx, s, said)
 	case remote.Declined, remote.Refused, remote.Unclear:
 	}

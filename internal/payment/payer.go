@@ -34,7 +34,8 @@ type Payer struct {
 	Undone int
 	// Broke counts those that the chain undid because the payer's money was gone by then.
 	Broke int
-	// Open are its other payments in the same asset that are not proved and not given up, the oldest first: each may still take its amount.
+	// Open are its other payments in the same asset that are not proved and not given up, the oldest first: each may still take its amount, also where
+	// a facilitator said that it has.
 	Open []Open
 }
 
@@ -53,9 +54,13 @@ SELECT EXISTS (SELECT 1 FROM calls WHERE payer = $1 AND created_at > market_now(
          WHERE payer = $1 AND created_at > market_now() - $2::interval
            AND state IN ('rejected', 'refused') AND transaction IS NULL AND sent_transaction IS NOT NULL) AS reverted,
        (SELECT coalesce(array_agg(nonce ORDER BY created_at, id), '{}') AS nonces, coalesce(array_agg(amount::text ORDER BY created_at, id), '{}') AS amounts
-          FROM calls
-         WHERE payer = $1 AND created_at > market_now() - $2::interval
-           AND state IN ('settling', 'unknown') AND network = $5 AND asset = $6 AND nonce <> $7) AS open`
+          FROM (SELECT id, nonce, amount, created_at FROM calls
+                 WHERE payer = $1 AND created_at > market_now() - $2::interval
+                   AND state IN ('settling', 'unknown') AND network = $5 AND asset = $6 AND nonce <> $7
+                UNION ALL
+                SELECT id, nonce, amount, created_at FROM calls
+                 WHERE payer = $1 AND created_at > market_now() - $2::interval
+                   AND payment_state = 'sent' AND transaction IS NULL AND network = $5 AND asset = $6 AND nonce <> $7) AS unproved) AS open`
 
 // Payer looks the payer of a payment up.
 func (Store) Payer(ctx context.Context, db postgres.DB, i Identity) (Payer, error) {

@@ -91,7 +91,7 @@ type OutcomeReceipt struct {
 const (
 	RefundOwed = "owed" // the whole amount goes back to the payer
 	RefundNone = "none" // no money moved, so none goes back
-	RefundVoid = "void" // the chain itself took the payment back
+	RefundVoid = "void" // the chain itself took the payment back, or it never came
 )
 
 func (OutcomeReceipt) domain() chain.StatementDomain { return outcomeDomain }

@@ -97,6 +97,19 @@ func (s shelf) move(t *testing.T, id call.ID, to call.State, proof common.Hash) 
 	}
 }
 
+const believeSQL = `
+UPDATE calls SET sent_transaction = decode(repeat('5e', 32), 'hex'), word_of = 'hosted', word_at = market_now(), payment_state = $3, state = $2,
+       asked_at = market_now()
+ WHERE id = $1`
+
+// believe puts a call into a state on a facilitator's word.
+func (s shelf) believe(t *testing.T, id call.ID, to call.State, payment string) {
+	t.Helper()
+	if _, err := s.db.Exec(t.Context(), believeSQL, id, to, payment); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // release says that nothing of a claimed payment left us.
 func (s shelf) release(t *testing.T, id call.ID, c Claim) {
 	t.Helper()

@@ -211,6 +211,12 @@ func TestStore_Payer_ListsWhatMayStillTakeMoney(t *testing.T) {
 			want = append(want, Open{Nonce: c.Signed.Nonce, Amount: c.Signed.Value})
 		}
 	}
+	for _, state := range []call.State{call.Asked, call.StateServed, call.StateFailed} {
+		c := s.claim(t)
+		s.believe(t, s.take(t, c), state, "sent")
+		want = append(want, Open{Nonce: c.Signed.Nonce, Amount: c.Signed.Value})
+		s.believe(t, s.take(t, s.claim(t)), state, "lost")
+	}
 	order := func(a, b Open) int { return a.Nonce.Cmp(b.Nonce) }
 	for name, tt := range map[string]struct {
 		change func(*Identity)

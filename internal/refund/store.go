@@ -23,7 +23,7 @@ const (
 	StateSent      State = "sent"
 	StateConfirmed State = "confirmed"
 	StateParked    State = "parked"
-	StateVoid      State = "void" // the chain took the payment back: nothing is owed
+	StateVoid      State = "void" // the chain took the payment back, or it never came: nothing is owed
 )
 
 // A Refund is one row.
@@ -128,12 +128,12 @@ func (Store) later(ctx context.Context, db postgres.DB, id call.ID, state State,
 
 // A refund is sent only after its payment was final, so one that may have left is never voided.
 const voidSQL = `
-UPDATE refunds SET state = 'void', why = 'the chain took the payment back'
+UPDATE refunds SET state = 'void', why = $2
  WHERE call_id = $1 AND state IN ('owed', 'parked') AND NOT EXISTS (SELECT 1 FROM refund_signatures WHERE call_id = $1)`
 
-// Void ends a refund of a payment that is lost. It does nothing where none is owed.
-func (Store) Void(ctx context.Context, db postgres.DB, id call.ID) error {
-	if _, err := db.Exec(ctx, voidSQL, id); err != nil {
+// Void ends a refund of a payment that is lost, and says why it is. It does nothing where none is owed.
+func (Store) Void(ctx context.Context, db postgres.DB, id call.ID, why string) error {
+	if _, err := db.Exec(ctx, voidSQL, id, why); err != nil {
 		return fmt.Errorf("void refund of call %s: %w", id, err)
 	}
 	return nil

@@ -38,23 +38,18 @@ func (s *Server) writeAnswer(c echo.Context, a delivery.Answer) error {
 
 // writeResult writes it: as the service's own answer, or as a problem.
 func (s *Server) writeResult(c echo.Context, a delivery.Answer) error {
-	log := logOf(c)
-	log.call, log.outcome, log.reason, log.err = a.Call, a.Outcome, a.Reason, a.Err
-	if a.Payment != nil {
-		log.payer = a.Payment.Payer.Hex()
+	logAnswer(c, a)
+	if c.Response().Committed { // it was streamed
+		finishStream(c, a)
+		return nil
 	}
 	h := c.Response().Header()
-	if a.Call != (call.ID{}) {
-		h.Set(headerCall, a.Call.String())
-	}
+	writeHead(h, a)
 	switch {
 	case a.Outcome != "":
 		h.Set(headerOutcome, string(a.Outcome))
 	case a.Charged == delivery.ChargedPending:
 		h.Set(headerOutcome, outcomePending)
-	}
-	if a.Receipt != nil {
-		h.Set(a.Receipt.Header(), payment.EncodeResponse(*a.Receipt))
 	}
 	if a.RetryAfter > 0 {
 		setRetryAfter(h, a.RetryAfter)
@@ -65,9 +60,27 @@ func (s *Server) writeResult(c echo.Context, a delivery.Answer) error {
 	return s.writeProblem(c, a)
 }
 
-// writeServed passes the service's answer on, byte for byte.
-func writeServed(c echo.Context, a delivery.Answer) error {
-	h := c.Response().Header()
+// logAnswer puts into the request's line what became of the call.
+func logAnswer(c echo.Context, a delivery.Answer) {
+	log := logOf(c)
+	log.call, log.outcome, log.reason, log.err = a.Call, a.Outcome, a.Reason, a.Err
+	if a.Payment != nil {
+		log.payer = a.Payment.Payer.Hex()
+	}
+}
+
+// writeHead says which call it is and what was settled for it.
+func writeHead(h http.Header, a delivery.Answer) {
+	if a.Call != (call.ID{}) {
+		h.Set(headerCall, a.Call.String())
+	}
+	if a.Receipt != nil {
+		h.Set(a.Receipt.Header(), payment.EncodeResponse(*a.Receipt))
+	}
+}
+
+// writeServiceHead passes the service's headers on.
+func writeServiceHead(h http.Header, a delivery.Answer) {
 	for name, values := range a.Header {
 		h[name] = values
 	}
@@ -78,6 +91,11 @@ func writeServed(c echo.Context, a delivery.Answer) error {
 	// A page of a provider's stands under our name: it may be shown, and may not act.
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+}
+
+// writeServed passes the service's answer on, byte for byte.
+func writeServed(c echo.Context, a delivery.Answer) error {
+	writeServiceHead(c.Response().Header(), a)
 	limitWrite(c)
 	c.Response().WriteHeader(a.Status)
 	if c.Request().Method == http.MethodHead {
@@ -142,7 +160,15 @@ func (s *Server) paid(p *delivery.Payment) *paidJSON {
 	if p == nil {
 		return nil
 	}
-	return &paidJSON{Money: s.money(p.Network, p.Asset, p.Amount), Payer: p.Payer.Hex(), Transaction: hashJSON(p.Transaction)}
+	return &paidJSON{Money: s.money(p.Network, p.Asset, p.Amount), Payer: p.Payer.Hex(), Transaction: hashJSON(p.Transaction), Unproved: unproved(p.Word)}
+}
+
+// unproved says whose word it is that a payment was settled; empty where it is nobody's.
+func unproved(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "the facilitator " + word + " says that it was settled; our own node has not seen it yet"
 }
 
 func (s *Server) refund(r *delivery.Refund) *refundJSON {

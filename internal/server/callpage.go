@@ -62,6 +62,7 @@ func (s *Server) moneyFacts(paid *paidJSON, back *refundJSON) (facts []fact) {
 		add(fact{Name: "From", Value: paid.Payer, Hash: true})
 		add(fact{Name: "On", Value: s.networkText(paid.Network)})
 		add(fact{Name: "Transaction", Value: paid.Transaction, Hash: true, Link: s.explorerLink(paid.Network, paid.Transaction)})
+		add(fact{Name: "Not proved", Value: paid.Unproved})
 	}
 	if back != nil {
 		add(fact{Name: "Refund", Value: amountText(back.Money) + ", " + back.State})
@@ -102,9 +103,15 @@ func (s *Server) tellingOf(r delivery.Record) telling {
 		return telling{"wait", "The payment is not proved yet",
 			"The authorization of " + price + " was sent, and whether it moved the money is not known yet. Send the same payment again, or wait; sign no other one.", true}
 	case call.Settled:
+		if r.Word != "" {
+			return telling{"wait", "The payment is not proved yet", "A facilitator says that it has settled " + price + ", and our own node has not seen it yet. Sign no other payment.", true}
+		}
 		return telling{"wait", "The payment arrived, and the service was not asked yet",
 			"Send the same payment again to be served. If nobody does, " + price + " goes back to the wallet that paid.", true}
 	case call.Asked:
+		if r.Word != "" {
+			return telling{"wait", "The service is working on it", "A facilitator says that it has settled " + price + ", and our own node has not seen it yet. The service was asked.", true}
+		}
 		return telling{"wait", "The service is working on it", price + " arrived, and the service was asked.", true}
 	case call.Rejected:
 		return telling{"bad", "The token refused the payment", "No money moved. If it moves after all, it is sent back in full.", true}
@@ -117,14 +124,27 @@ func (s *Server) tellingOf(r delivery.Record) telling {
 	return endedTelling(r, price)
 }
 
+var neverCame = telling{"bad", "The payment never came", "A facilitator said that it was settled, and it never was. The money is with the wallet that paid: nothing is owed.", false}
+
 func endedTelling(r delivery.Record, price string) telling {
 	if r.Outcome == call.Served {
 		if r.Trial {
 			return telling{"good", "This trial call was served", "It cost nothing.", false}
 		}
+		switch {
+		case r.Word != "":
+			return telling{"good", "This call was served", "A facilitator says that " + price + " paid for it; our own node has not seen it yet.", true}
+		case r.False:
+			return telling{"good", "This call was served", "A facilitator said that " + price + " paid for it, and the payment never came: the market carries it.", false}
+		case r.Reason == call.CallerLeft:
+			return telling{"good", "This call was served, and its caller left before the end", price + " paid for it. The service was told to stop.", false}
+		}
 		return telling{"good", "This call was served", price + " paid for it.", false}
 	}
 	if r.Refund == nil {
+		if r.False {
+			return neverCame
+		}
 		if r.Reason == call.SettlementLost {
 			return telling{"bad", "The chain took the payment back", "The money is with the wallet that paid: nothing is owed.", false}
 		}
@@ -141,8 +161,14 @@ func endedTelling(r delivery.Record, price string) telling {
 	case refund.StateParked:
 		return telling{"bad", "Your refund waits for us", why + " The whole " + price + " is owed to the wallet that paid, and could not be sent yet: " + plain(r.Refund.Why) + ".", true}
 	case refund.StateVoid:
+		if r.False {
+			return neverCame
+		}
 		return telling{"bad", "The chain took the payment back", "The money is with the wallet that paid: nothing is owed.", false}
 	case refund.StateOwed, refund.StateSent:
+	}
+	if r.Word != "" {
+		why += " A facilitator says that the payment was settled; our own node has not seen it yet."
 	}
 	return telling{"wait", "Your money is on its way back", why + " The whole " + price + " goes to the wallet that paid, once the payment is final on the chain.", true}
 }

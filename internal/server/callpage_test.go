@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"market/internal/call"
@@ -32,6 +33,37 @@ func TestTellingOf_EveryStateSaysWhereTheMoneyIs(t *testing.T) {
 			t.Errorf("two states of a refund read %q", got.Headline)
 		}
 		headlines[got.Headline] = true
+	}
+}
+
+// A word is not a proof, and a page does not say that it is one.
+func TestTellingOf_WhatNobodyHasProvedIsSaidToBeSo(t *testing.T) {
+	t.Parallel()
+	s := New(Config{})
+	owed, void := &refund.Refund{State: refund.StateOwed}, &refund.Refund{State: refund.StateVoid}
+	for name, tt := range map[string]struct {
+		record delivery.Record
+		want   string
+	}{
+		"settled":             {delivery.Record{State: call.Settled, Word: "hosted"}, "our own node has not seen it yet"},
+		"asked":               {delivery.Record{State: call.Asked, Word: "hosted"}, "our own node has not seen it yet"},
+		"served":              {delivery.Record{State: call.StateServed, Outcome: call.Served, Word: "hosted"}, "our own node has not seen it yet"},
+		"failed":              {delivery.Record{State: call.StateFailed, Outcome: call.Failed, Word: "hosted", Refund: owed}, "our own node has not seen it yet"},
+		"served, never came":  {delivery.Record{State: call.StateServed, Outcome: call.Served, False: true}, "the payment never came"},
+		"failed, never came":  {delivery.Record{State: call.StateFailed, Outcome: call.Failed, False: true, Refund: void}, "it never was"},
+		"we died, never came": {delivery.Record{State: call.StateFailed, Outcome: call.Failed, Reason: call.SettlementLost, False: true}, "it never was"},
+	} {
+		got := s.tellingOf(tt.record)
+		if !strings.Contains(got.Explanation, tt.want) || got.Moves != (tt.record.Word != "") {
+			t.Errorf("%s: %+v, want it to say that %s", name, got, tt.want)
+		}
+		tt.record.Network = "eip155:84532"
+		if got := s.paymentStep(tt.record); (got.Tone == "wait") != (tt.record.Word != "") || (got.Tone == "bad") != tt.record.False {
+			t.Errorf("%s: the step of its payment is %+v", name, got)
+		}
+	}
+	if got, _ := s.refundStep(delivery.Record{Refund: void, False: true}); got.Text != "No money came that could go back." {
+		t.Errorf("the step of a refund of what never came is %+v", got)
 	}
 }
 

@@ -50,6 +50,10 @@ func (s *Server) paymentStep(r delivery.Record) step {
 	st := step{Hash: hashJSON(r.Transaction)}
 	st.Link = s.explorerLink(r.Network, st.Hash)
 	switch {
+	case r.Word != "":
+		st.Tone, st.Name, st.Text = "wait", "A facilitator says that the payment is settled", "Our own node has not seen it yet."
+	case r.False:
+		st.Tone, st.Name, st.Text = "bad", "The payment never came", "A facilitator said that it was settled, and it never was."
 	case r.Reason == call.SettlementLost:
 		st.Tone, st.Name, st.Text = "bad", "The chain took the payment back", "Its transaction is not on the chain any more."
 	case r.Proved:
@@ -122,6 +126,9 @@ func (s *Server) refundStep(r delivery.Record) (step, bool) {
 		st.Tone, st.Name, st.Text = "bad", "The refund waits for the operator", "It is owed, and could not be sent yet."
 	case refund.StateVoid:
 		st.Tone, st.Name, st.Text = "none", "No refund", "The chain gave the money back itself."
+		if r.False {
+			st.Text = "No money came that could go back."
+		}
 	case refund.StateSent:
 		st.Text = "It was sent, and is not final on the chain yet."
 	case refund.StateOwed:

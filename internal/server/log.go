@@ -19,6 +19,7 @@ type line struct {
 	outcome call.Outcome
 	reason  call.Reason
 	err     error
+	aborted bool // on purpose: a stream that did not end well
 }
 
 const lineKey = "line"
@@ -46,6 +47,8 @@ func logRequests(log zerolog.Logger) echo.MiddlewareFunc {
 				switch {
 				case finished && l.reason == call.Internal && left(c, l.err):
 					event = event.Bool("caller_left", true)
+				case l.aborted:
+					event = event.Bool("aborted", true)
 				case !finished || l.reason == call.Internal:
 					event = log.Error()
 				}

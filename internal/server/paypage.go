@@ -25,6 +25,7 @@ type payPage struct {
 	Service, Description, Slug string
 	Method, URL                string // with the path's parameters in braces
 	Prices                     []priceOnPage
+	Stream                     bool   // the answer comes as it is made, and is not kept
 	Output                     string // an example of the answer
 	Try                        string // where a trial call is made; empty where there is none
 	TrialsPerDay               int
@@ -40,7 +41,7 @@ func (s *Server) payPage(t catalog.Target, challenge payment.Challenge) payPage 
 	e, offers := t.Endpoint, challenge.Offers()
 	page := payPage{
 		frame: s.frame(), Service: plain(t.Service.Name), Description: plain(e.Description), Slug: t.Service.Slug, Method: e.Method,
-		URL: s.publicURL + "/s/" + t.Service.Slug + e.Path, Prices: pricesOf(offers), TrialsPerDay: e.TrialCallsPerDay,
+		URL: s.publicURL + "/s/" + t.Service.Slug + e.Path, Prices: pricesOf(offers), TrialsPerDay: e.TrialCallsPerDay, Stream: e.Stream,
 		ways: s.waysTo(t.Service.Slug, e, offers[0].Amount.USD(offers[0].Asset.Decimals)),
 	}
 	page.JSON, page.Unlisted = "/api/v1/services/"+t.Service.Slug, true

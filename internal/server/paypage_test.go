@@ -39,6 +39,18 @@ func ask(t *testing.T, target catalog.Target, header http.Header) *httptest.Resp
 	return answer
 }
 
+func TestPayPage_SaysThatAStreamIsNotKept(t *testing.T) {
+	t.Parallel()
+	for _, stream := range []bool{true, false} {
+		target := hostile(http.MethodGet, "/v1")
+		target.Endpoint.Stream = stream
+		page := ask(t, target, http.Header{"Accept": {"text/html"}, "User-Agent": {browser}}).Body.String()
+		if strings.Contains(page, "is not kept") != stream {
+			t.Errorf("stream %v: the page is\n%s", stream, page)
+		}
+	}
+}
+
 // B145: what a link or a provider says is shown, or not, and does nothing.
 func TestPayPage_ShowsAListingAndRunsNothing(t *testing.T) {
 	t.Parallel()

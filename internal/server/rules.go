@@ -58,7 +58,7 @@ func restText(r delivery.Rule) string {
 
 func statusText(r call.Reason) string {
 	switch r {
-	case call.OK:
+	case call.OK, call.CallerLeft:
 		return "the service's"
 	case call.RejectedByService:
 		return "the service's 4xx"

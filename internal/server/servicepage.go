@@ -40,6 +40,7 @@ type endpointOnPage struct {
 	Prices                                []priceOnPage
 	URL, Try                              string
 	Timeout, Bytes                        string
+	Pause                                 string // the longest of a stream; empty for what is none
 	Served                                []int
 	Trials                                int
 	Input, Output, MIME                   string
@@ -120,6 +121,9 @@ func (s *Server) endpointOnPage(v *catalog.Service, e *catalog.Endpoint) endpoin
 		URL: s.publicURL + "/s/" + v.Slug + e.Path, Timeout: span(e.Timeout), Bytes: count(e.MaxResponseBytes), Served: e.ServedStatuses,
 		Trials: e.TrialCallsPerDay, Try: s.publicURL + "/try/" + v.Slug + e.Path,
 		Input: shownJSON(e.InputExample), Output: shownJSON(e.OutputExample), MIME: plain(e.MIMEType),
+	}
+	if e.Stream {
+		page.Pause = span(e.IdleTimeout)
 	}
 	price, priced := e.Price()
 	if !priced || s.path == nil {

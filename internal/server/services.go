@@ -237,6 +237,7 @@ type endpointView struct {
 	OutputExample    json.RawMessage `json:"output_example,omitempty"`
 	ServedStatuses   []int           `json:"served_statuses"`
 	TimeoutMS        int64           `json:"timeout_ms"`
+	IdleTimeoutMS    int64           `json:"idle_timeout_ms,omitempty"` // of a stream
 	MaxResponseBytes int             `json:"max_response_bytes"`
 	TrialCallsPerDay int             `json:"trial_calls_per_day"`
 	Stream           bool            `json:"stream"`
@@ -264,7 +265,10 @@ func (s *Server) endpointView(slug string, e *catalog.Endpoint) endpointView {
 		ID: e.ID.String(), URL: s.publicURL + "/s/" + slug + e.Path, Method: e.Method, Path: e.Path, Description: e.Description,
 		MIMEType: e.MIMEType, InputSchema: e.InputSchema, InputExample: e.InputExample, OutputSchema: e.OutputSchema,
 		OutputExample: e.OutputExample, ServedStatuses: append([]int{}, e.ServedStatuses...), TimeoutMS: e.Timeout.Milliseconds(),
-		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay,
+		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay, Stream: e.Stream,
+	}
+	if e.Stream {
+		view.IdleTimeoutMS = e.IdleTimeout.Milliseconds()
 	}
 	if price, ok := e.Price(); ok {
 		view.PriceUSD, view.PriceRevision = price.USD.String(), price.Revision

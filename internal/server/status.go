@@ -6,9 +6,11 @@ import (
 	"market/internal/call"
 )
 
-// statusOf is the only place where a reason meets an HTTP status. Of rejected_by_service the service's own status is kept, of ok too.
+// statusOf is the only place where a reason meets an HTTP status. Of rejected_by_service the service's own status is kept, of ok and caller_left
+// too.
 var statusOf = map[call.Reason]int{
-	call.OK: http.StatusOK,
+	call.OK:         http.StatusOK,
+	call.CallerLeft: http.StatusOK, // what was streamed stands under the service's own
 
 	call.PaymentRequired:  http.StatusPaymentRequired,
 	call.PaymentMalformed: http.StatusBadRequest,

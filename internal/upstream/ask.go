@@ -36,8 +36,19 @@ type Result struct {
 	Body          []byte      // of a served answer, as it came, content encoding and all
 	ServiceAnswer []byte      // of an answer that turned the request down: its body, where that is JSON or text, cut to 4 KB
 	RetryAfter    time.Duration
-	Latency       time.Duration
-	Err           error // for the log
+	Latency       time.Duration // of a stream: the time in which the service was waited for
+	Streamed      bool          // the answer went to a Sink as it came
+	Err           error         // for the log
+}
+
+// ended sets the outcome that follows from the reason, and hides in the error what was sent for the service alone.
+func (r Result) ended(s *catalog.Service) Result {
+	if r.Err != nil {
+		r.Err = maskOf(s).err(r.Err)
+	}
+	row, _ := call.RowOf(r.Reason)
+	r.Outcome = row.Outcome
+	return r
 }
 
 // Ask sends a request to a service, once, and waits for the answer at most as long as the endpoint's timeout. ctx should not end with
@@ -46,19 +57,19 @@ func (c *Client) Ask(ctx context.Context, r Request) Result {
 	started := time.Now()
 	result := c.ask(ctx, r)
 	result.Latency = time.Since(started)
-	if result.Err != nil {
-		result.Err = maskOf(r.Service).err(result.Err)
-	}
-	row, _ := call.RowOf(result.Reason)
-	result.Outcome = row.Outcome
-	return result
+	return result.ended(r.Service)
 }
 
 func (c *Client) ask(parent context.Context, r Request) Result {
 	ctx, cancel := context.WithTimeout(parent, r.Endpoint.Timeout)
 	defer cancel()
-	p := progress{stop: cancel}
-	began := c.now()
+	p, began := &progress{stop: cancel}, c.now()
+	why := func(err error) cause { return c.blame(parent, err, p, began) }
+	return c.exchange(ctx, r, p, why, func(response *http.Response) Result { return c.served(r, response, why) })
+}
+
+// exchange sends the request. An answer with a status that the listing promises goes to serve; why says whose doing an error was.
+func (c *Client) exchange(ctx context.Context, r Request, p *progress, why func(error) cause, serve func(*http.Response) Result) Result {
 	request, err := newRequest(p.watch(ctx), r)
 	if err != nil {
 		return failed(cause{call.LocalError, "the request could not be built"}, 0, err)
@@ -66,14 +77,14 @@ func (c *Client) ask(parent context.Context, r Request) Result {
 	// The transport and not a http.Client: nothing follows redirects or keeps cookies.
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
-		return failed(c.blame(parent, err, &p, began), 0, err)
+		return failed(why(err), 0, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 
 	switch is := statusCause(r.Endpoint, response.StatusCode); is.reason {
 	case call.OK:
 		p.answered.Store(true)
-		return c.served(r, response, &p, parent)
+		return serve(response)
 	case call.RejectedByService:
 		result := failed(is, response.StatusCode, nil)
 		result.ServiceAnswer = serviceAnswer(response, maskOf(r.Service))
@@ -121,10 +132,17 @@ func askOnce(request *http.Request) {
 	}
 }
 
+// unreadable is an answer whose bytes have no name that can be relied on.
+var unreadable = cause{call.UpstreamBadResponse, "the service's answer has a Content-Encoding that can't be read"}
+
 // served reads the body of an answer with a status that the listing promises.
-func (c *Client) served(r Request, response *http.Response, p *progress, parent context.Context) Result {
+func (c *Client) served(r Request, response *http.Response, why func(error) cause) Result {
 	status, limit := response.StatusCode, int64(r.Endpoint.MaxResponseBytes)
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than the %d bytes that its listing allows", limit)}
+	if catalog.IsEventStream(response.Header.Get("Content-Type")) {
+		return failed(cause{call.UpstreamBadResponse,
+			`the service answers with an event stream (text/event-stream), and its listing does not say so: it has to be listed with "stream": true`}, status, nil)
+	}
 	bodiless := r.Method == http.MethodHead // whose Content-Length is that of a body that does not come
 	if !bodiless && response.ContentLength > limit {
 		return failed(tooLarge, status, nil)
@@ -134,11 +152,11 @@ func (c *Client) served(r Request, response *http.Response, p *progress, parent 
 		return failed(tooLarge, status, nil)
 	}
 	if err != nil {
-		return failed(classify(err, p, parent.Err() != nil), status, err)
+		return failed(why(err), status, err)
 	}
 	header, ok := answerHeader(response.Header)
 	if !ok {
-		return failed(cause{call.UpstreamBadResponse, "the service's answer has a Content-Encoding that can't be read"}, status, nil)
+		return failed(unreadable, status, nil)
 	}
 	if r.Endpoint.ChecksOutput() && !bodiless && status <= 299 {
 		err := c.checkOutput(r.Endpoint, header.Get("Content-Encoding"), body)

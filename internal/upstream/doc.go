@@ -1,4 +1,4 @@
-// Package upstream talks to the services that providers sell: it asks one for a caller (Client.Ask), looks whether one lives (Prober),
+// Package upstream talks to the services that providers sell: it asks one for a caller (Client.Ask, or Client.Stream for an answer that is passed on as it comes), looks whether one lives (Prober),
 // and says from the type of what went wrong, or from the status of what came back, whose doing it was. Nothing reads an error's text. Where
 // neither type nor status can tell, canaries are asked. To an owner it tells where a host leads (Client.Vet) and how a probe went (Client.Check).
 //

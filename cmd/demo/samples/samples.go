@@ -20,6 +20,7 @@ type Services struct {
 
 const (
 	weatherPrice = "0.002"
+	hoursPrice   = "0.003"
 	oraclePrice  = "0.005"
 )
 
@@ -32,6 +33,7 @@ func Start() (*Services, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /weather/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("POST /weather/v1/current", weather)
+	mux.HandleFunc("GET /weather/v1/hours", hours)
 	mux.HandleFunc("GET /oracle/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /oracle/v1/answer", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the oracle has lost its crystal ball", http.StatusInternalServerError)
@@ -54,13 +56,35 @@ func weather(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want {\"city\": …}", http.StatusBadRequest)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"city": in.City, "temp_c": tempOf(in.City)}) // the caller left, if this fails
+}
+
+func tempOf(city string) int {
 	temp := 8
-	for _, letter := range in.City {
+	for _, letter := range city {
 		temp = (temp*31 + int(letter)) % 35
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"city": in.City, "temp_c": temp}) // the caller left, if this fails
+	return temp
 }
+
+// hours streams the weather of the next hours as server-sent events, one after the other.
+func hours(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	tick := time.NewTicker(hoursEvery)
+	defer tick.Stop()
+	for hour := range 5 {
+		_, _ = fmt.Fprintf(w, "data: {\"in_hours\":%d,\"temp_c\":%d}\n\n", hour, tempOf(r.URL.Query().Get("city"))-hour) // as above
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+const hoursEvery = 500 * time.Millisecond
 
 // Close stops them.
 func (s *Services) Close(ctx context.Context) error {
@@ -83,6 +107,9 @@ func (s *Services) Listings() []map[string]any {
 					"properties": map[string]any{"city": map[string]any{"type": "string", "minLength": 1}}},
 				"input_example": map[string]any{"city": "Lima"}, "output_example": map[string]any{"city": "Lima", "temp_c": 19},
 				"trial_calls_per_day": 5,
+			}, map[string]any{
+				"method": "GET", "path": "/v1/hours", "price_usd": hoursPrice, "description": "Weather of the next hours, as it is worked out",
+				"input_example": map[string]any{"city": "Lima"}, "stream": true, "trial_calls_per_day": 5,
 			}},
 		},
 		{

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"market/internal/delivery"
+)
+
+// A responder is the door's side of a streamed answer. Market-Outcome is a trailer of it: how the call ended is known at the end.
+type responder struct {
+	c    echo.Context
+	wire *http.ResponseController // of the connection; echo's own Flush hides errors
+}
+
+// responderOf returns what takes a streamed answer to a request; nil for a connection that can carry none. HTTP/1.0 has no chunks, so half an
+// answer would look like a whole one.
+func responderOf(c echo.Context) delivery.Responder {
+	if !c.Request().ProtoAtLeast(1, 1) {
+		return nil
+	}
+	return &responder{c: c, wire: http.NewResponseController(c.Response().Writer)}
+}
+
+// Begin implements delivery.Responder.
+func (r *responder) Begin(head delivery.Answer, limit time.Duration) error {
+	h := r.c.Response().Header()
+	writeHead(h, head)
+	writeServiceHead(h, head)
+	h.Set("Trailer", headerOutcome)
+	h.Set("X-Accel-Buffering", "no") // proxies of nginx's kind would hold it until its end
+	r.limit(limit)
+	r.c.Response().WriteHeader(head.Status)
+	return r.wire.Flush()
+}
+
+// Write implements delivery.Responder.
+func (r *responder) Write(piece []byte, limit time.Duration) error {
+	r.limit(limit)
+	if _, err := r.c.Response().Write(piece); err != nil {
+		return err
+	}
+	return r.wire.Flush()
+}
+
+// limit bounds the next writes.
+func (r *responder) limit(limit time.Duration) {
+	_ = r.wire.SetWriteDeadline(time.Now().Add(limit)) // as in limitWrite
+}
+
+// finishStream ends a stream that was served, and breaks the connection of any other: a stream that ends looks whole. It does not return then.
+func finishStream(c echo.Context, a delivery.Answer) {
+	if !a.Served() {
+		logOf(c).aborted = true
+		panic(http.ErrAbortHandler)
+	}
+	limitWrite(c)
+	c.Response().Header().Set(headerOutcome, string(a.Outcome))
+}
