@@ -116,6 +116,7 @@ func table() []group {
 		{"Statuses", statusRows()},
 		{"Bodies", bodyRows()},
 		{"HTTP/2", h2Rows()},
+		{"Streams", streamRows()},
 		{"Secrets", secretRows()},
 		{"The liveness probe", probeRows()},
 	}
