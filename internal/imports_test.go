@@ -15,8 +15,8 @@ import (
 
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
-	{"call", "money", "refusal", "config", "wire", "crash"},
-	{"chain", "devnet", "postgres", "secretbox"},
+	{"call", "money", "refusal", "config", "wire", "crash", "capacity"},
+	{"chain", "devnet", "postgres", "secretbox", "accesslog"},
 	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx"},
 	{"facilitator", "upstream", "caller"},
 	{"delivery"},

@@ -108,7 +108,7 @@ func TestAdmin_AListingIsRefusedWithEverythingThatIsWrongWithIt(t *testing.T) {
 			[]string{"/base_url", "/endpoints/0/method", "/endpoints/0/path", "/endpoints/0/price_usd", "/endpoints/0/served_statuses/0",
 				"/endpoints/0/timeout_ms", "/name", "/slug", "/surprise"}},
 		"headers that are ours or no headers":    {draft("x", map[string]any{"headers": map[string]any{"Market-Call": "k", "X Y": "k"}}), []string{"/headers/Market-Call", "/headers/X Y"}},
-		"capacity is not built yet":              {draft("x", map[string]any{"capacity": map[string]any{}}), []string{"/capacity"}},
+		"capacity that nobody has":               {draft("x", map[string]any{"capacity": map[string]any{"concurrency": 0}}), []string{"/capacity/concurrency"}},
 		"a stream of what has no body":           {draft("x", endpointWith(map[string]any{"method": "HEAD", "stream": true})), []string{"/endpoints/0/stream"}},
 		"a member that nobody knows":             {draft("x", map[string]any{"payout": "0x1"}), []string{"/payout"}},
 		"a member of an endpoint":                {draft("x", endpointWith(map[string]any{"prise_usd": "1"})), []string{"/endpoints/0/prise_usd"}},

@@ -107,7 +107,10 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 		return nil, fmt.Errorf("start jobs: %w", err)
 	}
 	a.stops = append(a.stops, a.jobs.Stop)
-	a.running.Go(func() { a.beat(background, a.path.Owner(), a.door.Addr().String()) })
+	if err := a.beatOnce(ctx); err != nil {
+		return nil, err
+	}
+	a.running.Go(func() { a.beat(background) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
 	a.open(srv.Public(), srv.Ops())
@@ -145,7 +148,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	return server.New(server.Config{
 		Path: a.path, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev), Upstream: client, Ready: ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
-		Dev: c.Dev, Cooldown: c.Cooldown,
+		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
 	}), nil
 }
 

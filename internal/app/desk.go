@@ -50,7 +50,7 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) err
 	door := desk.New(desk.Config{DB: d.db, Rails: open, Keys: keys, Signer: gas.Address().Hex(), Log: log})
 	d.running.Go(func() { door.Tidy(background) })
 	ready := readiness.New(checks, readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
-	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now}).Ops())
+	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now, Stopping: d.stopping.Load}).Ops())
 	return nil
 }
 

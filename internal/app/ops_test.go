@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"market/internal/app/apptest"
@@ -118,4 +119,45 @@ func TestStop_LetsACallUnderWayEnd(t *testing.T) {
 		}
 		return all == w.DB.Stat().TotalConns()
 	})
+}
+
+func TestStop_ItIsNotReadyFromTheMomentAtWhichItStops(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	asked, release := make(chan struct{}), make(chan struct{})
+	s := w.List(t, "last", func(rw http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-release
+		apptest.Works(rw, r)
+	}, map[string]any{"timeout_ms": 60_000, "trial_calls_per_day": 1})
+	let := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(let)
+	ops := func(path string) apptest.Answer {
+		return w.Send(t, apptest.Asking{Method: http.MethodGet, URL: w.App.OpsURL() + path}, "")
+	}
+	if a := ops("/readyz"); a.Status != http.StatusOK {
+		t.Fatalf("while it runs: %d %s", a.Status, a.Body)
+	}
+	answer, stopped := make(chan apptest.Answer, 1), make(chan error, 1)
+	go func() { answer <- w.Send(t, apptest.Ask(s.URL).Trial(), "") }()
+	<-asked
+	go func() { stopped <- w.App.Stop(context.WithoutCancel(t.Context())) }()
+	var ready apptest.Answer
+	apptest.Eventually(t, "it has begun to stop", func() bool {
+		ready = ops("/readyz")
+		return ready.Status != http.StatusOK
+	})
+	if ready.Status != http.StatusServiceUnavailable || ready.JSON["ready"] != false || ready.JSON["why"] != "the process is stopping" {
+		t.Errorf("readyz with a call under way: %d %s", ready.Status, ready.Body)
+	}
+	if a := ops("/livez"); a.Status != http.StatusOK {
+		t.Errorf("livez with a call under way: %d %s", a.Status, a.Body)
+	}
+	let()
+	if a := <-answer; a.Status != http.StatusOK {
+		t.Errorf("the call under way: %d %s", a.Status, a.Body)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("stop: %v", err)
+	}
 }

@@ -33,6 +33,7 @@ type process struct {
 	stopOnce   sync.Once
 	stopErr    error
 	killed     atomic.Bool
+	stopping   atomic.Bool
 }
 
 // begin returns the context of the work beside the doors. The caller's bounds the start alone.
@@ -95,6 +96,7 @@ func (p *process) end(ctx context.Context, drain func(context.Context) error) er
 func (p *process) endOnce(ctx context.Context, drain func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
+	p.stopping.Store(true) // the operations door tells it for as long as calls are under way
 	var errs []error
 	for _, s := range []*http.Server{p.public, p.ops} {
 		if s != nil {

@@ -13,25 +13,44 @@ import (
 const beatTime = 3 * time.Second
 
 // beat says once a second that this process runs, until it stops.
-func (a *App) beat(ctx context.Context, id uuid.UUID, address string) {
-	var store replica.Store
+func (a *App) beat(ctx context.Context) {
 	tick := time.NewTicker(replica.Every)
 	defer tick.Stop()
 	for {
-		beating, cancel := context.WithTimeout(ctx, beatTime)
-		if err := store.Beat(beating, a.db, id, address); err != nil && ctx.Err() == nil {
-			a.log.Warn().Err(err).Msg("heartbeat")
-		}
-		cancel()
 		select {
 		case <-ctx.Done():
 			leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTime)
 			defer cancel()
-			if err := store.Leave(leaving, a.db, id); err != nil {
+			if err := (replica.Store{}).Leave(leaving, a.db, a.path.Owner()); err != nil {
 				a.log.Warn().Err(err).Msg("heartbeat")
 			}
 			return
 		case <-tick.C:
 		}
+		if err := a.beatOnce(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn().Err(err).Msg("heartbeat")
+		}
 	}
+}
+
+// beatOnce says that this process runs, and hears who else does: what a service can take is divided among them.
+func (a *App) beatOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatTime)
+	defer cancel()
+	var store replica.Store
+	gate := a.path.Gate()
+	sent := gate.Now()
+	if err := store.Beat(ctx, a.db, a.path.Owner(), a.door.Addr().String()); err != nil {
+		return err
+	}
+	alive, err := store.Alive(ctx, a.db)
+	if err != nil {
+		return err
+	}
+	members := make([]uuid.UUID, len(alive))
+	for i, r := range alive {
+		members[i] = r.ID
+	}
+	gate.Alive(sent, members)
+	return nil
 }

@@ -20,9 +20,11 @@ const (
 	InputInvalid  Reason = "input_invalid"
 	InputTooLarge Reason = "input_too_large"
 
-	NotReady Reason = "not_ready"
-	Released Reason = "released" // provably never sent: the payment may be used again
-	NotLive  Reason = "not_live"
+	// OverCapacity is a service that has as many calls as its provider declared it can take.
+	OverCapacity Reason = "over_capacity"
+	NotReady     Reason = "not_ready"
+	Released     Reason = "released" // provably never sent: the payment may be used again
+	NotLive      Reason = "not_live"
 	// NotListed is a request to a service that is delisted or retired.
 	NotListed Reason = "not_listed"
 
@@ -93,6 +95,7 @@ func Rows() []Row {
 		{Refused, InputEmpty, Caller},
 		{Refused, InputInvalid, Caller},
 		{Refused, InputTooLarge, Caller},
+		{Refused, OverCapacity, Platform},
 		{Refused, NotReady, Rail},
 		{Refused, Released, Rail},
 		{Refused, NotListed, Platform},

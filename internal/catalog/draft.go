@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"market/internal/call"
+	"market/internal/capacity"
 	"market/internal/refusal"
 )
 
@@ -45,6 +46,7 @@ type Draft struct {
 	Tags        []string
 	BaseURL     string
 	Probe       Probe
+	Capacity    capacity.Limit
 	Headers     HeaderChange // for Secrets.SetHeaders
 	Endpoints   []EndpointDraft
 }
@@ -64,9 +66,9 @@ func ParseDraft(body []byte, rules Rules) (Draft, error) {
 		Tags:        f.tags("tags"),
 		BaseURL:     f.baseURL("base_url", rules),
 		Probe:       f.probe("probe"),
+		Capacity:    f.capacity("capacity"),
 		Headers:     f.headersMember("headers", false),
 	}
-	f.later("capacity")
 	for i, v := range f.list("endpoints", 1, endpointsMax) {
 		if g, ok := newForm(f.pointer("endpoints")+"/"+strconv.Itoa(i), v, &problems); ok {
 			d.Endpoints = append(d.Endpoints, g.endpoint(rules))

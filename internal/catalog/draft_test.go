@@ -161,7 +161,6 @@ func TestParseDraft_NamesTheMemberThatIsWrong(t *testing.T) {
 		"headers that are null":                   {"headers", nil, "/headers"},
 		"a header without a value":                {"headers", object{"X-Api-Key": nil}, "/headers/X-Api-Key"},
 		"a header of ours":                        {"headers", object{"Market-Call": "x"}, "/headers/Market-Call"},
-		"capacity, which comes later":             {"capacity", object{"concurrency": 2}, "/capacity"},
 		"an unknown member":                       {"colour", "red", "/colour"},
 		"an http base URL":                        {"base_url", "http://api.weather.example", "/base_url"},
 		"no probe":                                {"probe", nil, "/probe"},

@@ -67,14 +67,6 @@ func (f *form) given(name string) bool {
 	return ok
 }
 
-// later refuses a member whose feature does not exist yet.
-func (f *form) later(name string) {
-	if f.given(name) {
-		f.wrong(name, "is not supported yet")
-	}
-	f.read[name] = true
-}
-
 // end reports the members that nobody asked for.
 func (f *form) end() {
 	for _, name := range slices.Sorted(maps.Keys(f.members)) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"market/internal/capacity"
 )
 
 // A State is whether a service is for sale. The empty string is no state.
@@ -31,6 +33,7 @@ type Service struct {
 	Tags        []string
 	BaseURL     string // scheme, host and path prefix; no trailing slash
 	Probe       Probe
+	Capacity    capacity.Limit // what the provider says it can take
 	State       State
 	StateReason string
 	StateSince  time.Time

@@ -15,7 +15,8 @@ import (
 // service or its price.
 const columnsSQL = `
 SELECT s.id, s.slug, s.name, s.description, s.tags, s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
-       s.state, s.state_reason, s.state_since, s.created_at, h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
+       coalesce(s.capacity_tenths_per_second, 0), coalesce(s.capacity_concurrency, 0), s.state, s.state_reason, s.state_since, s.created_at,
+       h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
        e.served_statuses, e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
        p.revisions, p.prices, p.untils`
@@ -80,7 +81,7 @@ func scanRow(rows pgx.Rows) (row, error) {
 	var r row
 	s, e, h := &r.service, &r.endpoint, &r.headers
 	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses, (*[]byte)(&s.Probe.Body),
-		&s.State, &s.StateReason, &s.StateSince, &s.CreatedAt,
+		&s.Capacity.Rate, &s.Capacity.Places, &s.State, &s.StateReason, &s.StateSince, &s.CreatedAt,
 		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.next,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),

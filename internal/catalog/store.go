@@ -21,8 +21,9 @@ type Store struct{}
 
 // A slug is never given out again, so a link to a retired service can't lead to somebody else's.
 const createSQL = `
-INSERT INTO services (id, slug, name, description, tags, base_url, probe_method, probe_path, probe_statuses, probe_body)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO services (id, slug, name, description, tags, base_url, probe_method, probe_path, probe_statuses, probe_body,
+	capacity_tenths_per_second, capacity_concurrency)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULLIF($11, 0), NULLIF($12, 0))
 ON CONFLICT (slug) DO NOTHING
 RETURNING state, state_reason, state_since, created_at`
 
@@ -30,9 +31,10 @@ RETURNING state, state_reason, state_since, created_at`
 func (Store) Create(ctx context.Context, tx pgx.Tx, d Draft) (Service, error) {
 	s := Service{
 		ID: call.NewID(), Slug: d.Slug, Name: d.Name, Description: d.Description, Tags: d.Tags, BaseURL: d.BaseURL, Probe: d.Probe,
+		Capacity: d.Capacity,
 	}
 	err := tx.QueryRow(ctx, createSQL, s.ID, s.Slug, s.Name, s.Description, s.Tags, s.BaseURL,
-		s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String(), nullable(s.Probe.Body)).
+		s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String(), nullable(s.Probe.Body), int(s.Capacity.Rate), s.Capacity.Places).
 		Scan(&s.State, &s.StateReason, &s.StateSince, &s.CreatedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
 		no := refusal.New(call.Conflict, "the slug %s is taken", d.Slug)

@@ -39,7 +39,7 @@ func (p *Path) notAlive(v upstream.Verdict) *refusal.Error {
 func resting(s standing) *refusal.Error {
 	switch {
 	case !s.listed:
-		return refusal.New(call.Withdrawn, "the service left the shelf while the payment was settled")
+		return refusal.New(call.Withdrawn, "the service or this endpoint left the shelf while the payment was settled")
 	case s.cooling:
 		return refusal.New(call.InCooldown, "the service failed a moment ago and rests before it gets work again")
 	}

@@ -3,6 +3,7 @@
 //	admit     decode the payment header, match it to our own terms, verify it locally
 //	classify  is the caller's input acceptable?
 //	probe     does the service answer its liveness probe?
+//	capacity  has the service room for one more call?
 //	settle    claim the payment, then move the money
 //	derive    what a refund of this payment is
 //	cooldown  is the service cooling down?

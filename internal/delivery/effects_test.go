@@ -27,6 +27,7 @@ var effects = map[call.Reason]struct {
 	call.InputEmpty:       {strikes.None, false},
 	call.InputInvalid:     {strikes.None, false},
 	call.InputTooLarge:    {strikes.None, false},
+	call.OverCapacity:     {strikes.None, false},
 	call.NotReady:         {strikes.None, false},
 	call.Released:         {strikes.None, false},
 	call.NotListed:        {strikes.None, false},

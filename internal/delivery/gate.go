@@ -33,6 +33,9 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 		p.Prober.Wanted(r.Target.Service)
 		return payment.Challenge{}, p.notAlive(v)
 	}
+	if no := p.full(r); no != nil {
+		return payment.Challenge{}, no
+	}
 	offers, no := p.offers(ctx, r.Target)
 	if no != nil {
 		return payment.Challenge{}, no

@@ -7,6 +7,7 @@ import (
 
 	"market/internal/answer"
 	"market/internal/call"
+	"market/internal/capacity"
 	"market/internal/chain"
 	"market/internal/crash"
 	"market/internal/payment"
@@ -30,7 +31,7 @@ type held struct {
 // hold takes the payment for this request: by a claim, the first commit, or by taking over the call that it belongs to. no is what speaks
 // against the request; a payment that is known already is looked up first all the same, because a gate, a delisting or an expiry never hides a
 // known call. An answer means that the request ends here.
-func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) (held, *Answer) {
+func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, place *capacity.Place, no *refusal.Error) (held, *Answer) {
 	if paid == nil {
 		return held{}, p.turnDown(ctx, id, r, nil, no)
 	}
@@ -44,21 +45,25 @@ func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, 
 		}
 	}
 	if no != nil {
-		return p.known(ctx, id, r, paid, no)
+		return p.known(ctx, id, r, paid, place, no)
 	}
-	return p.claim(ctx, id, r, paid)
+	return p.claim(ctx, id, r, paid, place)
 }
 
 // claim takes the payment before its authorization is shown to anybody.
-func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted) (held, *Answer) {
+func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted, place *capacity.Place) (held, *Answer) {
 	print, ok := fingerprint(r)
 	if !ok {
-		return p.known(ctx, id, r, paid, refusal.New(call.InputInvalid, "the body did not arrive whole"))
+		return p.known(ctx, id, r, paid, place, refusal.New(call.InputInvalid, "the body did not arrive whole"))
 	}
 	before, end := p.claiming.begin(paid.identity(), payment.Open{Nonce: paid.signed.Nonce, Amount: paid.signed.Value})
 	defer end()
 	if no := p.means(ctx, r, paid, before); no != nil {
-		return p.known(ctx, id, r, paid, no)
+		return p.known(ctx, id, r, paid, place, no)
+	}
+	// Not before its payer is known to have the money: empty wallets would keep everybody else out.
+	if no := p.enter(place); no != nil {
+		return p.known(ctx, id, r, paid, place, no)
 	}
 	// Whether a claim stands must be known, so the caller's leaving may not cut it short.
 	own, cancel := detached(ctx, writeTime)
@@ -71,13 +76,13 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted)
 		Source: r.Source, Origin: r.Origin, Identifier: paid.identifier, Owner: p.owner, Lease: settleLease, Block: paid.block,
 	})
 	if errors.Is(err, payment.ErrIdentifierTaken) {
-		return p.identified(ctx, id, r, paid)
+		return p.identified(ctx, id, r, paid, place)
 	}
 	if err != nil {
 		return held{}, p.unsure(err)
 	}
 	if !ours {
-		return p.known(ctx, id, r, paid, nil)
+		return p.known(ctx, id, r, paid, place, nil)
 	}
 	if claimed == id {
 		crash.After(crash.Claim)
@@ -89,7 +94,7 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted)
 
 // known answers a payment by what became of its call, or takes the call over where nobody walks it any more. no stands where the payment is
 // not known, or provably unused; it is nil where a claim found the payment taken.
-func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted, no *refusal.Error) (held, *Answer) {
+func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted, place *capacity.Place, no *refusal.Error) (held, *Answer) {
 	c, err := p.payments.Find(ctx, p.DB, paid.identity())
 	switch {
 	case errors.Is(err, payment.ErrUnclaimed) && no == nil:
@@ -113,6 +118,10 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 			a.Reason, a.Detail, a.Err = no.Reason, no.Detail, no.Cause
 			return held{}, &a
 		}
+		if !place.Await(ctx, placeTime) {
+			a := p.standingOf(ctx, r, paid, c)
+			return held{}, &a
+		}
 		h, ours, err := p.takeOver(ctx, paid, c)
 		if err != nil {
 			return held{}, p.unsure(err)
@@ -131,7 +140,7 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 
 // mayGoOn says whether a call that nobody walks is gone on with, in spite of what speaks against the request. While its settlement is
 // unclear the request has to be good, because its authorization is shown again. Once its money is here, what matters is whether the
-// service can be asked: its payer has a claim on an answer.
+// service can be asked: its payer has a claim on an answer, and one that finds the service full waits for a place.
 func mayGoOn(s call.State, no *refusal.Error) bool {
 	switch s {
 	case call.Settling, call.Unknown:
@@ -161,10 +170,10 @@ func (p *Path) takeOver(ctx context.Context, paid *admitted, c payment.Call) (he
 
 // identified answers a payment whose identifier names another call of its payer: the second of two authorizations for one request is not
 // claimed, and so not charged.
-func (p *Path) identified(ctx context.Context, id call.ID, r Request, paid *admitted) (held, *Answer) {
+func (p *Path) identified(ctx context.Context, id call.ID, r Request, paid *admitted, place *capacity.Place) (held, *Answer) {
 	// Of one payment that is sent twice at once the second can meet the name before it meets the payment.
 	if _, err := p.payments.Find(ctx, p.DB, paid.identity()); err == nil {
-		return p.known(ctx, id, r, paid, nil)
+		return p.known(ctx, id, r, paid, place, nil)
 	}
 	first, err := p.payments.FindIdentified(ctx, p.DB, paid.signed.From, paid.identifier)
 	if err != nil {

@@ -129,9 +129,9 @@ func takeOver(ctx context.Context, db postgres.DB, id call.ID, owner uuid.UUID, 
 // A settled call that a retry took over is asked, or found to be resting, on one snapshot, as at its settlement.
 const resumeSQL = `
 WITH service AS (
-	SELECT s.state = 'listed' AS listed, coalesce(c.until > market_now(), false) AS cooling,
+	SELECT s.state = 'listed' AND e.retired_at IS NULL AS listed, coalesce(c.until > market_now(), false) AS cooling,
 	       greatest(coalesce(c.until - market_now(), '0'), '0') AS rest, market_now() AS now
-	  FROM services s LEFT JOIN cooldowns c ON c.service_id = s.id
+	  FROM services s JOIN endpoints e ON e.id = (SELECT endpoint_id FROM calls WHERE id = $1) LEFT JOIN cooldowns c ON c.service_id = s.id
 	 WHERE s.id = $3
 )
 UPDATE calls

@@ -12,11 +12,13 @@ import (
 	"github.com/shopspring/decimal"
 
 	"market/internal/answer"
+	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/cooldown"
 	"market/internal/payment"
 	"market/internal/readiness"
+	"market/internal/replica"
 	"market/internal/siwx"
 	"market/internal/upstream"
 )
@@ -33,6 +35,10 @@ const (
 	// pendingRetry is what a caller is told to wait before it sends the same payment again.
 	pendingRetry = 5 * time.Second
 	readyRetry   = 5 * time.Second
+	// placeTime is how long a call that is paid waits for a place at its service until its caller is told to come again.
+	placeTime = 5 * time.Second
+	// turnTime is how long a call waits at most so that its service is asked at an even pace. The lease has askGrace for it and for recordTime.
+	turnTime = 4 * time.Second
 )
 
 // A Settler puts a caller's authorization on the chain and says what became of it: a facilitator.
@@ -94,6 +100,7 @@ type Config struct {
 type Path struct {
 	Config
 	owner    uuid.UUID // this process, as owner of the calls it walks
+	gate     *capacity.Gate
 	payments payment.Store
 	quotes   atomic.Pointer[quotes]
 	claiming claiming
@@ -104,15 +111,20 @@ type Path struct {
 	endStreams context.CancelFunc
 }
 
-// NewPath returns a path that owns the calls it walks under an id of its own.
+// NewPath returns a path that owns the calls it walks under an id of its own. Whoever says under that id that the process is alive tells its
+// gate who else is.
 func NewPath(c Config) *Path {
-	p := &Path{Config: c, owner: uuid.Must(uuid.NewV7()), resends: make(chan struct{}, wordResends)}
+	owner := uuid.Must(uuid.NewV7())
+	p := &Path{Config: c, owner: owner, gate: capacity.NewGate(owner, replica.AliveFor, time.Now), resends: make(chan struct{}, wordResends)}
 	p.streaming, p.endStreams = context.WithCancel(context.Background())
 	return p
 }
 
 // Owner is the id under which this process holds leases.
 func (p *Path) Owner() uuid.UUID { return p.owner }
+
+// Gate lets calls in to services, as far as their providers say that they can take them.
+func (p *Path) Gate() *capacity.Gate { return p.gate }
 
 // Drain waits until no call is being walked, or until ctx ends. The door has stopped taking requests before.
 func (p *Path) Drain(ctx context.Context) error {

@@ -171,6 +171,15 @@ func (p *Path) takeTrial(ctx context.Context, r Request) (standing, *refusal.Err
 	return s, nil
 }
 
+// giveTrialBack undoes takeTrial for a call whose service was not asked. Where that fails, there is one trial less today.
+func (p *Path) giveTrialBack(ctx context.Context, r Request, s standing) {
+	own, cancel := detached(ctx, writeTime)
+	defer cancel()
+	if err := giveTrialBack(own, p.DB, r.Target.Endpoint.ID, s.askedAt); err != nil {
+		p.OnError(err)
+	}
+}
+
 // trialOffered refuses a trial of an endpoint that has none.
 func trialOffered(r Request) *refusal.Error {
 	if no := r.Target.Listed(); no != nil {

@@ -18,7 +18,7 @@ import (
 
 // A standing is what the database knew of a service at one instant.
 type standing struct {
-	listed  bool
+	listed  bool // and the endpoint is on its shelf
 	cooling bool
 	rest    time.Duration // of the cooldown, when cooling
 	askedAt time.Time     // when the service may be asked: the instant itself
@@ -36,9 +36,9 @@ func (s standing) state() call.State {
 // write of its own another replica could start a cooldown or delist. There is no second look before the service is asked.
 const settledSQL = `
 WITH service AS (
-	SELECT s.state = 'listed' AS listed, coalesce(c.until > market_now(), false) AS cooling,
+	SELECT s.state = 'listed' AND e.retired_at IS NULL AS listed, coalesce(c.until > market_now(), false) AS cooling,
 	       greatest(coalesce(c.until - market_now(), '0'), '0') AS rest, market_now() AS now
-	  FROM services s LEFT JOIN cooldowns c ON c.service_id = s.id
+	  FROM services s JOIN endpoints e ON e.id = (SELECT endpoint_id FROM calls WHERE id = $1) LEFT JOIN cooldowns c ON c.service_id = s.id
 	 WHERE s.id = $3
 )
 UPDATE calls
@@ -74,9 +74,9 @@ func settled(ctx context.Context, db postgres.DB, id call.ID, owner, service uui
 // the service would not be asked. The day is UTC.
 const takeTrialSQL = `
 WITH service AS (
-	SELECT s.state = 'listed' AS listed, coalesce(c.until > market_now(), false) AS cooling,
+	SELECT s.state = 'listed' AND e.retired_at IS NULL AS listed, coalesce(c.until > market_now(), false) AS cooling,
 	       greatest(coalesce(c.until - market_now(), '0'), '0') AS rest, market_now() AS now
-	  FROM services s LEFT JOIN cooldowns c ON c.service_id = s.id
+	  FROM services s JOIN endpoints e ON e.id = $2 LEFT JOIN cooldowns c ON c.service_id = s.id
 	 WHERE s.id = $1
 ), taken AS (
 	INSERT INTO trial_days (endpoint_id, day, used)
@@ -93,4 +93,15 @@ func takeTrial(ctx context.Context, db postgres.DB, service, endpoint uuid.UUID,
 		return standing{}, false, fmt.Errorf("take trial call of endpoint %s: %w", endpoint, err)
 	}
 	return s, taken, nil
+}
+
+const giveTrialBackSQL = `
+UPDATE trial_days SET used = used - 1 WHERE endpoint_id = $1 AND day = ($2::timestamptz AT TIME ZONE 'UTC')::date AND used > 0`
+
+// giveTrialBack gives back a trial call that was taken at an instant of market time.
+func giveTrialBack(ctx context.Context, db postgres.DB, endpoint uuid.UUID, taken time.Time) error {
+	if _, err := db.Exec(ctx, giveTrialBackSQL, endpoint, taken); err != nil {
+		return fmt.Errorf("give back trial call of endpoint %s: %w", endpoint, err)
+	}
+	return nil
 }

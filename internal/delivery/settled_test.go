@@ -15,6 +15,13 @@ import (
 	"market/internal/postgres/pgtest"
 )
 
+func retireEndpoint(t *testing.T, s shelf) {
+	t.Helper()
+	if _, err := (catalog.Store{}).RetireEndpoint(t.Context(), s.db, s.endpoint.ID); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSettled_TheServiceIsAskedWhereItIsListedAndDoesNotRest(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -28,6 +35,7 @@ func TestSettled_TheServiceIsAskedWhereItIsListedAndDoesNotRest(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, standing{}, call.Settled},
+		"its endpoint is retired": {retireEndpoint, standing{}, call.Settled},
 		"just before the end of its rest": {func(t *testing.T, s shelf) {
 			s.fail(t)
 			pgtest.Shift(t, s.db, rest-time.Microsecond)
@@ -61,6 +69,39 @@ SELECT state, asked_at, transaction IS NOT NULL, lease_until - market_now() FROM
 			}
 			if (asked != nil) != (tt.state == call.Asked) || (asked != nil && !asked.Equal(got.askedAt)) {
 				t.Errorf("asked at %v in the row and %v in the standing", asked, got.askedAt)
+			}
+		})
+	}
+}
+
+func TestResume_ASettledCallIsAskedWhereItsServiceAndItsEndpointAreOnTheShelf(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		prepare func(t *testing.T, s shelf)
+		listed  bool
+		state   call.State
+	}{
+		"on the shelf":            {func(*testing.T, shelf) {}, true, call.Asked},
+		"its endpoint is retired": {retireEndpoint, false, call.Settled},
+		"delisted": {func(t *testing.T, s shelf) {
+			if err := s.delist(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, false, call.Settled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t)
+			s.fail(t) // so that the payment is settled, and the service not asked
+			d, _ := s.paid(t)
+			pgtest.Shift(t, s.db, rest)
+			tt.prepare(t, s)
+			got, err := resume(t.Context(), s.db, d.Call, s.owner, s.service.ID, time.Minute)
+			if err != nil || got.listed != tt.listed || got.cooling {
+				t.Errorf("standing = %+v, %v; want listed = %v", got, err, tt.listed)
+			}
+			if state := s.state(t, d.Call); state != tt.state {
+				t.Errorf("the call is %s, want %s", state, tt.state)
 			}
 		})
 	}
@@ -155,6 +196,33 @@ func TestTakeTrial_TheLastOneOfTheDayIsTakenOnce(t *testing.T) {
 	}
 }
 
+func TestGiveTrialBack_OfTheDayOnWhichItWasTaken(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	first, taken, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, 1)
+	if err != nil || !taken {
+		t.Fatalf("taken = %v, %v", taken, err)
+	}
+	pgtest.Shift(t, s.db, 24*time.Hour)
+	if got := s.trials(t, 1, 1); got != 1 {
+		t.Fatalf("%d trials were taken a day later, want one", got)
+	}
+	for range 2 { // the second finds nothing to give back
+		if err := giveTrialBack(t.Context(), s.db, s.endpoint.ID, first.askedAt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.trials(t, 1, 1); got != 0 {
+		t.Error("a trial of another day was given back")
+	}
+	if err := giveTrialBack(t.Context(), s.db, s.endpoint.ID, first.askedAt.Add(24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.trials(t, 2, 1); got != 1 {
+		t.Errorf("%d trials were taken after one was given back, want one", got)
+	}
+}
+
 func TestTakeTrial_TheDayIsUTC(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -185,6 +253,7 @@ func TestTakeTrial_NoneIsTakenWhereTheServiceIsNotAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, standing{}},
+		"its endpoint is retired": {retireEndpoint, standing{}},
 		"retired": {func(t *testing.T, s shelf) {
 			if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, "withdrawn"); err != nil {
 				t.Fatal(err)

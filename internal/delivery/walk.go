@@ -28,8 +28,15 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 		no = p.probe(ctx, r)
 	}
 
+	// capacity: has the service room for one more call? The place is taken right before the claim, and held until the walk ends.
+	place := p.place(r)
+	defer place.Leave()
+	if no == nil {
+		no = p.full(r)
+	}
+
 	// Whatever speaks against the request, a payment that is known already is answered as such, or its call is gone on with.
-	held, answer := p.hold(ctx, id, r, paid, no)
+	held, answer := p.hold(ctx, id, r, paid, place, no)
 	if answer != nil {
 		return *answer
 	}
@@ -55,8 +62,9 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 		return p.record(ctx, r, held, d, settlement, nil)
 	}
 
-	// ask: call the upstream. A stream goes to the caller while it comes, and is not over before it is recorded.
+	// ask: call the upstream, when it is this call's turn. A stream goes to the caller while it comes, and is not over before it is recorded.
 	d.AskedAt = settlement.askedAt
+	place.Turn(turnTime)
 	result := p.ask(ctx, held.id, r, paidHead(held, settlement))
 	d = d.answered(result, r)
 	if d.Outcome != call.Served {
@@ -84,6 +92,10 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
+	if no := p.full(r); no != nil {
+		return *p.turnDown(ctx, id, r, nil, no)
+	}
+
 	standing, no := p.takeTrial(ctx, r)
 	if no != nil {
 		return refused(no, p.Now())
@@ -95,8 +107,17 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
+	// Not before there is a trial left: those who come for none would keep everybody else out.
+	place := p.place(r)
+	defer place.Leave()
+	if no := p.enter(place); no != nil {
+		p.giveTrialBack(ctx, r, standing)
+		return *p.turnDown(ctx, id, r, nil, no)
+	}
+
 	d := newDelivery(id, r)
 	d.AskedAt = standing.askedAt
+	place.Turn(turnTime)
 	result := p.ask(ctx, id, r, Answer{Call: id})
 	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 	"github.com/rs/zerolog"
 
+	"market/internal/accesslog"
 	"market/internal/payment"
 )
 
@@ -73,7 +74,7 @@ func (d *Desk) routes() *echo.Echo {
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = writeStray
 	e.Pre(unhurried)
-	e.Use(logRequests(d.log), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
+	e.Use(accesslog.Requests(d.log, entryOf), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
 	e.GET("/supported", d.listSupported)
 	e.POST("/verify", d.verify)
 	e.POST("/settle", d.settle)

@@ -1,15 +1,15 @@
 package desk
 
 import (
-	"time"
+	"net/http"
 
 	"github.com/labstack/echo/v4"
-	"github.com/rs/zerolog"
 
+	"market/internal/accesslog"
 	"market/internal/payment"
 )
 
-// A line is the one log line of a request. It never holds tokens, signatures or bodies.
+// A line is what the log line of a request says, filled along the way. It never holds tokens, signatures or bodies.
 type line struct {
 	key, network, payer, transaction string
 	code                             payment.Code
@@ -28,33 +28,9 @@ func logOf(c echo.Context) *line {
 	return l
 }
 
-// logRequests writes the line when the answer is written.
-func logRequests(log zerolog.Logger) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			started := time.Now()
-			l := logOf(c)
-			if err := next(c); err != nil {
-				c.Error(err)
-			}
-			event := log.Info()
-			if c.Response().Status >= 500 {
-				event = log.Error()
-			}
-			event = event.Str("method", c.Request().Method).Str("route", c.Path()).Int("status", c.Response().Status).
-				Float64("ms", float64(time.Since(started).Microseconds())/1000)
-			for name, value := range map[string]string{
-				"key": l.key, "network": l.network, "payer": l.payer, "transaction": l.transaction, "code": string(l.code),
-			} {
-				if value != "" {
-					event = event.Str(name, value)
-				}
-			}
-			if l.err != nil {
-				event = event.AnErr("error", l.err)
-			}
-			event.Msg("request")
-			return nil
-		}
-	}
+func entryOf(c echo.Context) accesslog.Entry {
+	l := logOf(c)
+	return accesslog.Entry{Err: l.err, Fault: c.Response().Status >= http.StatusInternalServerError, Fields: map[string]string{
+		"key": l.key, "network": l.network, "payer": l.payer, "transaction": l.transaction, "code": string(l.code),
+	}}
 }

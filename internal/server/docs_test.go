@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
+	"market/internal/accesslog"
 	"market/internal/call"
 	"market/internal/config"
 )
@@ -137,10 +139,15 @@ func TestDocs_EveryFieldOfTheLogLineIsExplained(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	e := echo.New()
-	c := e.NewContext(httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder())
-	full := line{service: "s", call: call.NewID(), payer: "p", outcome: call.Failed, reason: call.Internal, err: os.ErrInvalid}
 	log := zerolog.New(&out).With().Timestamp().Logger()
-	full.write(log.Info(), c, 200, time.Second)
+	e.Use(accesslog.Requests(log, entryOf))
+	ctx, leave := context.WithCancel(t.Context())
+	e.GET("/", func(c echo.Context) error {
+		leave()
+		*logOf(c) = line{service: "s", call: call.NewID(), payer: "p", outcome: call.Failed, reason: call.Internal, err: context.Canceled}
+		return nil
+	})
+	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 	var fields map[string]any
 	if err := json.Unmarshal(out.Bytes(), &fields); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"market/internal/call"
+	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/delivery"
@@ -219,7 +220,7 @@ func TestOpenAPI_RecordsFit(t *testing.T) {
 	open := paid
 	open.State, open.Outcome, open.Reason, open.Party, open.Refund, open.Status, open.Recorded = call.Asked, "", "", "", nil, 0, time.Time{}
 	service := catalog.Service{Slug: "weather", Name: "Weather", BaseURL: "https://api.weather.example", State: catalog.Listed, StateReason: "created",
-		Probe: catalog.Probe{Method: "GET", Path: "/healthz"}, StateSince: at, CreatedAt: at, Endpoints: []*catalog.Endpoint{{ID: id, Method: "POST",
+		Probe: catalog.Probe{Method: "GET", Path: "/healthz"}, Capacity: capacity.Limit{Rate: 25, Places: 3}, StateSince: at, CreatedAt: at, Endpoints: []*catalog.Endpoint{{ID: id, Method: "POST",
 			Path: "/v1/current", MIMEType: "application/json", InputSchema: json.RawMessage(`{"type":"object"}`), Timeout: time.Second}}}
 	signed := func(s payment.Statement) *payment.Signed {
 		k, err := chain.ParseKey(strings.Repeat("1", 64))

@@ -38,7 +38,7 @@ func TestOpenAPI_TheExampleOfAListingShowsEveryMember(t *testing.T) {
 	service := d.example(t, "/paths/~1api~1v1~1services/post")
 	stream := d.example(t, "/paths/~1api~1v1~1services~1{slug}~1endpoints/post")
 	for schema, object := range map[string]map[string]any{
-		"ServiceDraft": service, "ProbeDraft": service["probe"].(map[string]any), "EndpointDraft": service["endpoints"].([]any)[0].(map[string]any),
+		"ServiceDraft": service, "ProbeDraft": service["probe"].(map[string]any), "Capacity": service["capacity"].(map[string]any), "EndpointDraft": service["endpoints"].([]any)[0].(map[string]any),
 	} {
 		all, _ := d.members("/components/schemas/" + schema)
 		for _, name := range all {
@@ -63,6 +63,9 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 	endpoint := func(name string, value any) func(s, p, e map[string]any) {
 		return func(_, _, e map[string]any) { e[name] = value }
 	}
+	capacity := func(name string, value any) func(s, p, e map[string]any) {
+		return func(s, _, _ map[string]any) { s["capacity"] = map[string]any{name: value} }
+	}
 	stream := func(name string, value any) func(s, p, e map[string]any) {
 		return func(_, _, e map[string]any) { asStream(e); e[name] = value }
 	}
@@ -77,6 +80,10 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 		"a status and a range":      {probe("statuses", []any{"200-299,401", "404"}), true},
 		"an example that is a list": {func(_, _, e map[string]any) { delete(e, "output_schema"); e["output_example"] = []any{1} }, true},
 
+		"a rate in tenths":         {capacity("requests_per_second", 0.1), true},
+		"the highest rate":         {capacity("requests_per_second", 10_000), true},
+		"one call at once":         {capacity("concurrency", 1), true},
+		"no limit at all":          {set("capacity", map[string]any{}), true},
 		"a stream":                 {stream("mime_type", "text/event-stream"), true},
 		"a stream of other things": {stream("mime_type", "application/x-ndjson"), true},
 		"a long and large stream":  {func(_, _, e map[string]any) { asStream(e); e["timeout_ms"], e["max_response_bytes"] = 600_000, 64<<20 }, true},
@@ -84,7 +91,6 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 		"no probe":                    {func(s, _, _ map[string]any) { delete(s, "probe") }, false},
 		"no endpoint":                 {set("endpoints", []any{}), false},
 		"an unknown member":           {set("colour", "red"), false},
-		"a member of later":           {set("capacity", map[string]any{"concurrency": 2}), false},
 		"no header":                   {set("headers", map[string]any{}), true},
 		"headers without a name":      {set("headers", map[string]any{"": "k"}), false},
 		"a header that is no token":   {set("headers", map[string]any{"X Key": "k"}), false},
@@ -107,6 +113,14 @@ func TestOpenAPI_AListingThatFitsIsTakenAndOneThatDoesNotIsRefused(t *testing.T)
 		"no status":                   {probe("statuses", []any{}), false},
 		"an informational status":     {probe("statuses", []any{"100"}), false},
 		"a class of statuses":         {probe("statuses", []any{"2xx"}), false},
+		"a rate of nothing":           {capacity("requests_per_second", 0), false},
+		"a rate in hundredths":        {capacity("requests_per_second", 0.15), false},
+		"a rate that is too high":     {capacity("requests_per_second", 10_000.1), false},
+		"no call at once":             {capacity("concurrency", 0), false},
+		"half a call at once":         {capacity("concurrency", 1.5), false},
+		"too many calls at once":      {capacity("concurrency", 10_001), false},
+		"a capacity of another kind":  {capacity("requests_per_minute", 1), false},
+		"a capacity that is a number": {set("capacity", 1), false},
 		"a method that is not sold":   {endpoint("method", "OPTIONS"), false},
 		"a price with a comma":        {endpoint("price_usd", "0,002"), false},
 		"a price with an exponent":    {endpoint("price_usd", "2e-3"), false},

@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 	"github.com/rs/zerolog"
 
+	"market/internal/accesslog"
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/delivery"
@@ -45,6 +46,7 @@ type Config struct {
 	Cooldown   time.Duration  // how long a service rests after a failure, for the page of rules
 	Log        zerolog.Logger
 	Now        func() time.Time
+	Stopping   func() bool // the process takes no new calls
 }
 
 // Server is the public door and the operations door.
@@ -67,6 +69,7 @@ type Server struct {
 	scores     *delivery.Scoreboard
 	log        zerolog.Logger
 	now        func() time.Time
+	stopping   func() bool
 }
 
 // New returns a server.
@@ -74,7 +77,7 @@ func New(c Config) *Server {
 	s := &Server{
 		path: c.Path, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies: c.Proxies, own: c.Own,
-		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now,
+		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
 	return s
@@ -95,7 +98,7 @@ func (s *Server) routes() *echo.Echo {
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = s.writeError
 	e.Pre(unhurried, cors)
-	e.Use(logRequests(s.log), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
+	e.Use(accesslog.Requests(s.log, entryOf), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
 
 	for _, method := range callMethods {
 		e.Add(method, "/s/*", s.paidCall)
@@ -172,7 +175,8 @@ func (s *Server) index(c echo.Context) error {
 	})
 }
 
-// readyz says whether paid work can be done now, network by network.
+// readyz says whether paid work can be done now, network by network. A process that stops is not ready, however well it could settle: nobody is to
+// send it callers any more.
 func (s *Server) readyz(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), headerTime)
 	defer cancel()
@@ -185,5 +189,10 @@ func (s *Server) readyz(c echo.Context) error {
 		}
 		status = http.StatusOK
 	}
-	return s.writeJSON(c, status, typeJSON, map[string]any{"ready": status == http.StatusOK, "networks": networks})
+	body := map[string]any{"networks": networks}
+	if s.stopping() {
+		status, body["why"] = http.StatusServiceUnavailable, "the process is stopping"
+	}
+	body["ready"] = status == http.StatusOK
+	return s.writeJSON(c, status, typeJSON, body)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"market/internal/call"
+	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/config"
 	"market/internal/delivery"
@@ -200,6 +201,7 @@ type serviceView struct {
 	Tags        []string       `json:"tags"`
 	BaseURL     string         `json:"base_url"`
 	Probe       probeView      `json:"probe"`
+	Capacity    *capacityView  `json:"capacity,omitempty"` // nil: none is declared
 	State       catalog.State  `json:"state"`
 	StateReason string         `json:"state_reason"`
 	StateSince  string         `json:"state_since"`
@@ -220,6 +222,23 @@ type probeView struct {
 	Statuses []string `json:"statuses"`
 	// Body is for the owner of the listing alone.
 	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// A capacityView has the members of the draft, those that are declared.
+type capacityView struct {
+	RequestsPerSecond json.Number `json:"requests_per_second,omitempty"`
+	Concurrency       int         `json:"concurrency,omitempty"`
+}
+
+func capacityOf(l capacity.Limit) *capacityView {
+	if l == (capacity.Limit{}) {
+		return nil
+	}
+	view := &capacityView{Concurrency: l.Places}
+	if l.Rate > 0 {
+		view.RequestsPerSecond = json.Number(l.Rate.String())
+	}
+	return view
 }
 
 type endpointView struct {
@@ -250,6 +269,7 @@ func (s *Server) serviceView(v *catalog.Service) serviceView {
 		Slug: v.Slug, Name: v.Name, Description: v.Description, Tags: append([]string{}, v.Tags...), BaseURL: v.BaseURL,
 		Probe: probeView{Method: v.Probe.Method, Path: v.Probe.Path, Statuses: []string{v.Probe.Statuses.String()}},
 		State: v.State, StateReason: v.StateReason, StateSince: timeJSON(v.StateSince), CreatedAt: timeJSON(v.CreatedAt),
+		Capacity:  capacityOf(v.Capacity),
 		Endpoints: []endpointView{},
 	}
 	for _, e := range v.Endpoints {

@@ -34,6 +34,7 @@ var statusOf = map[call.Reason]int{
 	call.NotListed:     http.StatusGone,
 	call.Withdrawn:     http.StatusGone,
 
+	call.OverCapacity:      http.StatusServiceUnavailable,
 	call.NotReady:          http.StatusServiceUnavailable,
 	call.NotLive:           http.StatusServiceUnavailable,
 	call.InCooldown:        http.StatusServiceUnavailable,

@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
+	"market/internal/accesslog"
 	"market/internal/call"
 	"market/internal/delivery"
 )
@@ -23,7 +24,7 @@ func streamFrom(t *testing.T, log zerolog.Logger, stream func(c echo.Context, to
 	s := newTestServer()
 	e := echo.New()
 	e.Pre(unhurried)
-	e.Use(logRequests(log))
+	e.Use(accesslog.Requests(log, entryOf))
 	e.GET("/", func(c echo.Context) error { return s.writeAnswer(c, stream(c, responderOf(c))) })
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)

@@ -39,6 +39,12 @@ const PriceUnits = 2000
 // returns it. change may alter the endpoint's listing; nil leaves it.
 func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change map[string]any) *Service {
 	t.Helper()
+	return w.ListWith(t, slug, work, change, nil)
+}
+
+// ListWith is List with more members of the service's own.
+func (w *World) ListWith(t testing.TB, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
+	t.Helper()
 	s := &Service{Slug: slug, URL: w.URL + "/s/" + slug + "/work", work: work}
 	s.live.Store(true)
 	mux := http.NewServeMux()
@@ -64,10 +70,12 @@ func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change ma
 		"input_example": map[string]any{"n": 4711},
 	}
 	maps.Copy(endpoint, change)
-	status, answer := w.Admin(t, http.MethodPost, "/api/v1/services", map[string]any{
+	listing := map[string]any{
 		"slug": slug, "name": slug, "base_url": upstream.URL, "probe": map[string]any{"method": "GET", "path": "/healthz", "statuses": []string{"200"}},
 		"endpoints": []any{endpoint},
-	})
+	}
+	maps.Copy(listing, service)
+	status, answer := w.Admin(t, http.MethodPost, "/api/v1/services", listing)
 	if status != http.StatusCreated {
 		t.Fatalf("list %s: %d %v", slug, status, answer)
 	}

@@ -1,0 +1,187 @@
+package capacity
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// again is when to try again where a place has to become free, or lies on another replica.
+	again = time.Second
+	// lookEvery is how often Await looks for a place.
+	lookEvery = 50 * time.Millisecond
+)
+
+// A Gate lets calls in to services, on one replica.
+type Gate struct {
+	self uuid.UUID
+	now  func() time.Time
+
+	mu       sync.Mutex
+	fleet    fleet
+	services map[uuid.UUID]*service
+}
+
+// A service is what is under way at one service on this replica.
+type service struct {
+	taken  int
+	bucket bucket
+	next   time.Time // when the next call may go to the service, so that they go at an even pace
+}
+
+// turn returns how long the next call has to wait for its turn.
+func (s *service) turn(now time.Time, pace time.Duration) time.Duration {
+	at := s.next
+	if at.Before(now) {
+		at = now
+	}
+	s.next = at.Add(pace)
+	return at.Sub(now)
+}
+
+// NewGate returns the gate of the replica self, which is dead to the others aliveFor after its last heartbeat. It shares nothing out before the
+// first call of Alive. now has to be a clock that never jumps (time.Now).
+func NewGate(self uuid.UUID, aliveFor time.Duration, now func() time.Time) *Gate {
+	return &Gate{self: self, now: now, fleet: fleet{aliveFor: aliveFor}, services: map[uuid.UUID]*service{}}
+}
+
+// Alive tells who is alive, read after a heartbeat that was sent at a moment of the gate's clock.
+func (g *Gate) Alive(sent time.Time, members []uuid.UUID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	g.fleet = g.fleet.next(g.self, members, sent, now)
+	// What is idle is forgotten, so that services which left the shelf do not gather here.
+	for id, s := range g.services {
+		if s.taken == 0 && !s.bucket.due.After(now) && !s.next.After(now) {
+			delete(g.services, id)
+		}
+	}
+}
+
+// Now reads the gate's clock.
+func (g *Gate) Now() time.Time { return g.now() }
+
+// Look says whether a service has room for one more call here, and takes nothing: a hint. Where it has none, wait is when to try again.
+func (g *Gate) Look(id uuid.UUID, l Limit) (wait time.Duration, free bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.look(id, l, g.now())
+}
+
+// look is Look for whoever has the lock.
+func (g *Gate) look(id uuid.UUID, l Limit, now time.Time) (wait time.Duration, free bool) {
+	if l == (Limit{}) {
+		return 0, true
+	}
+	if !g.fleet.sharing(g.self, now) {
+		return again, false
+	}
+	s := g.services[id]
+	if s == nil {
+		s = &service{}
+	}
+	if l.Places > 0 && s.taken >= placesOf(l.Places, id, g.self, g.fleet.members) {
+		return again, false
+	}
+	if l.Rate > 0 {
+		pace := l.Rate.pace(len(g.fleet.members))
+		s.bucket.settle(now, pace)
+		wait = s.bucket.wait(now, pace)
+	}
+	return wait, wait == 0
+}
+
+// A Place is one call's place at a service: taken before anything is paid, given back when the service was asked or will not be. It belongs
+// to the goroutine that walks the call.
+type Place struct {
+	gate    *Gate
+	service uuid.UUID
+	limit   Limit
+	taken   bool
+	spent   bool
+	pace    time.Duration // at which it was let in; zero: no rate was declared
+}
+
+// Place returns a place that is not taken yet.
+func (g *Gate) Place(id uuid.UUID, l Limit) *Place { return &Place{gate: g, service: id, limit: l} }
+
+// Take takes the place. Where the service has no room, wait is when to try again.
+func (p *Place) Take() (wait time.Duration, taken bool) {
+	if p.taken {
+		return 0, true
+	}
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	if wait, free := g.look(p.service, p.limit, now); !free {
+		return wait, false
+	}
+	s := g.services[p.service]
+	if s == nil {
+		s = &service{}
+		g.services[p.service] = s
+	}
+	s.taken++
+	p.taken = true
+	if p.limit.Rate > 0 {
+		p.pace = p.limit.Rate.pace(len(g.fleet.members))
+		s.bucket.take(now, p.pace)
+	}
+	return 0, true
+}
+
+// Await takes the place as soon as there is room, and gives up after a while, or when ctx ends.
+func (p *Place) Await(ctx context.Context, most time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if _, taken := p.Take(); taken {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+// Turn says that the service is asked when it returns: its provider counts the call, so the rate does, too. Calls that were let in one after another
+// come here together where one block settled their payments, and a provider that counts would turn half of them away; so they go one at a time, at the
+// pace of the rate. Nobody waits longer than most: the call is paid.
+func (p *Place) Turn(most time.Duration) {
+	p.spent = true
+	if p.pace == 0 {
+		return
+	}
+	g := p.gate
+	g.mu.Lock()
+	wait := g.services[p.service].turn(g.now(), p.pace)
+	g.mu.Unlock()
+	if wait > 0 {
+		<-time.After(min(wait, most))
+	}
+}
+
+// Leave gives the place back, and the call to the rate where the service was not asked. It may be called again, and where nothing was taken.
+func (p *Place) Leave() {
+	if !p.taken {
+		return
+	}
+	p.taken = false
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.services[p.service]
+	s.taken--
+	if p.pace > 0 && !p.spent {
+		s.bucket.giveBack(p.pace)
+	}
+}

@@ -1,0 +1,290 @@
+package capacity
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A clock that the test moves.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+// alone returns the gate of a fleet of one, and its clock.
+func newAlone() (*Gate, *clock) {
+	c := &clock{start}
+	self := uuid.New()
+	g := NewGate(self, 3*time.Second, c.now)
+	g.Alive(c.at, []uuid.UUID{self})
+	return g, c
+}
+
+// taken takes as many places as there are, up to most.
+func taken(g *Gate, id uuid.UUID, l Limit, most int) (places []*Place) {
+	for range most {
+		p := g.Place(id, l)
+		if _, ok := p.Take(); !ok {
+			break
+		}
+		places = append(places, p)
+	}
+	return places
+}
+
+func TestGate_LetsInAsManyAtOnceAsDeclared(t *testing.T) {
+	t.Parallel()
+	g, _ := newAlone()
+	id, l := uuid.New(), Limit{Places: 3}
+	places := taken(g, id, l, 10)
+	if len(places) != 3 {
+		t.Fatalf("%d were let in, want 3", len(places))
+	}
+	if wait, free := g.Look(id, l); free || wait != time.Second {
+		t.Errorf("full: free = %v, again in %v", free, wait)
+	}
+	if _, free := g.Look(uuid.New(), l); !free {
+		t.Error("another service has no room")
+	}
+	places[1].Leave()
+	places[1].Leave()
+	if got := len(taken(g, id, l, 10)); got != 1 {
+		t.Errorf("one left, and %d were let in", got)
+	}
+}
+
+func TestGate_WithoutALimitEverybodyIsLetInAndCountsWhenOneIsDeclared(t *testing.T) {
+	t.Parallel()
+	g, _ := newAlone()
+	id := uuid.New()
+	if got := len(taken(g, id, Limit{}, 1000)); got != 1000 {
+		t.Errorf("%d were let in, want all", got)
+	}
+	if _, free := g.Look(id, Limit{Places: 1000}); free {
+		t.Error("those that were let in before the limit was declared do not count")
+	}
+}
+
+func TestGate_BeforeItKnowsTheFleetItLetsNobodyInToALimitedService(t *testing.T) {
+	t.Parallel()
+	c := &clock{start}
+	g := NewGate(uuid.New(), 3*time.Second, c.now)
+	for _, l := range []Limit{{Places: 100}, {Rate: RateMax}} {
+		if wait, ok := g.Place(uuid.New(), l).Take(); ok || wait != time.Second {
+			t.Errorf("%+v: taken = %v, again in %v", l, ok, wait)
+		}
+	}
+	if _, ok := g.Place(uuid.New(), Limit{}).Take(); !ok {
+		t.Error("a service without a limit is closed")
+	}
+}
+
+func TestGate_ARateLetsInASecondOfItAtOnceAndThenKeepsItsPace(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rate Rate
+		once int
+		pace time.Duration
+	}{
+		"one in ten seconds": {1, 1, 10 * time.Second},
+		"one a second":       {10, 1, time.Second},
+		"two and a half":     {25, 2, 400 * time.Millisecond},
+		"fifty":              {500, 50, 20 * time.Millisecond},
+	}
+	for name, tt := range tests {
+		g, c := newAlone()
+		id, l := uuid.New(), Limit{Rate: tt.rate}
+		if got := len(taken(g, id, l, 100)); got != tt.once {
+			t.Errorf("%s: %d were let in at once, want %d", name, got, tt.once)
+		}
+		if wait, free := g.Look(id, l); free || wait <= 0 || wait > tt.pace {
+			t.Errorf("%s: free = %v, again in %v", name, free, wait)
+		}
+		c.at = c.at.Add(time.Hour)
+		taken(g, id, l, 100)
+		for range 3 {
+			wait, _ := g.Look(id, l)
+			c.at = c.at.Add(wait - 1)
+			if got := len(taken(g, id, l, 100)); got != 0 {
+				t.Errorf("%s: %d were let in before their time", name, got)
+			}
+			c.at = c.at.Add(1)
+			if got := len(taken(g, id, l, 100)); got != 1 {
+				t.Errorf("%s: %d were let in at their time, want one", name, got)
+			}
+		}
+	}
+}
+
+func TestGate_ACallCountsForTheRateOnlyWhereTheServiceWasAsked(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[bool]int{false: 1, true: 0} {
+		g, c := newAlone()
+		id, l := uuid.New(), Limit{Rate: 10}
+		p := taken(g, id, l, 1)[0]
+		c.at = c.at.Add(600 * time.Millisecond) // a settlement takes its time
+		if asked {
+			p.Turn(0)
+		}
+		p.Leave()
+		if got := len(taken(g, id, l, 2)); got != want {
+			t.Errorf("asked = %v: %d are let in, want %d", asked, got, want)
+		}
+	}
+}
+
+func TestGate_WhatIsGivenBackNeverSavesUpMoreThanASecond(t *testing.T) {
+	t.Parallel()
+	g, c := newAlone()
+	id, l := uuid.New(), Limit{Rate: 20}
+	places := taken(g, id, l, 2)
+	c.at = c.at.Add(time.Minute)
+	for _, p := range places {
+		p.Leave()
+	}
+	if got := len(taken(g, id, l, 10)); got != 2 {
+		t.Errorf("%d are let in at once, want 2", got)
+	}
+}
+
+func TestGate_AFasterRateHoldsAtOnce(t *testing.T) {
+	t.Parallel()
+	g, c := newAlone()
+	id, l := uuid.New(), Limit{Rate: 10}
+	taken(g, id, Limit{Rate: RateMin}, 1)
+	if wait, _ := g.Look(id, l); wait != time.Second {
+		t.Errorf("at one a second the next comes in after %v", wait)
+	}
+	c.at = c.at.Add(time.Second)
+	if got := len(taken(g, id, l, 5)); got != 1 {
+		t.Errorf("a second later %d are let in, want one", got)
+	}
+}
+
+func TestGate_AReplicaHasItsPartOfTheRate(t *testing.T) {
+	t.Parallel()
+	c := &clock{start}
+	members := ids(4)
+	g := NewGate(members[0], 3*time.Second, c.now)
+	g.Alive(c.at, members)
+	c.at = c.at.Add(3 * time.Second)
+	g.Alive(c.at, members)
+	id, l := uuid.New(), Limit{Rate: 400}
+	if got := len(taken(g, id, l, 100)); got != 10 {
+		t.Errorf("of 40 a second one of four replicas lets in %d at once, want 10", got)
+	}
+	if wait, _ := g.Look(id, l); wait != 100*time.Millisecond {
+		t.Errorf("the next in %v, want a tenth of a second", wait)
+	}
+}
+
+func TestGate_OfManyThatComeAtOnceNotOneTooManyIsLetIn(t *testing.T) {
+	t.Parallel()
+	g, _ := newAlone()
+	id, l := uuid.New(), Limit{Places: 7, Rate: RateMax}
+	var (
+		wg sync.WaitGroup
+		in = make(chan *Place, 200)
+	)
+	for range 200 {
+		wg.Go(func() {
+			if p := g.Place(id, l); func() bool { _, ok := p.Take(); return ok }() {
+				in <- p
+			}
+		})
+	}
+	wg.Wait()
+	close(in)
+	n := 0
+	for p := range in {
+		n++
+		p.Leave()
+	}
+	if n != 7 {
+		t.Errorf("%d were let in, want 7", n)
+	}
+}
+
+func TestGate_ForgetsWhatIsIdleAndNothingElse(t *testing.T) {
+	t.Parallel()
+	g, c := newAlone()
+	busy, waiting, idle := uuid.New(), uuid.New(), uuid.New()
+	taken(g, busy, Limit{Places: 1}, 1)
+	for _, p := range append(taken(g, waiting, Limit{Rate: RateMin}, 1), taken(g, idle, Limit{Rate: RateMax}, 1)...) {
+		p.Turn(0)
+		p.Leave()
+	}
+	c.at = c.at.Add(time.Second)
+	g.Alive(c.at, []uuid.UUID{g.self})
+	if g.services[busy] == nil || g.services[waiting] == nil || g.services[idle] != nil {
+		t.Errorf("kept: %v", g.services)
+	}
+}
+
+func TestPlace_Await_TakesThePlaceThatBecomesFreeAndGivesUpInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		self := uuid.New()
+		g := NewGate(self, 3*time.Second, time.Now)
+		g.Alive(time.Now(), []uuid.UUID{self})
+		id, l := uuid.New(), Limit{Places: 1}
+		first, second, third := g.Place(id, l), g.Place(id, l), g.Place(id, l)
+		for range 2 { // a free place, and one's own
+			if !first.Await(t.Context(), time.Second) {
+				t.Fatal("the place is not to be had")
+			}
+		}
+		time.AfterFunc(2*time.Second, first.Leave)
+		began := time.Now()
+		if third.Await(t.Context(), time.Second) || time.Since(began) != time.Second {
+			t.Errorf("it gave up after %v", time.Since(began))
+		}
+		if !second.Await(t.Context(), 5*time.Second) || time.Since(began) > 2*time.Second+lookEvery {
+			t.Errorf("it has its place after %v", time.Since(began))
+		}
+	})
+}
+
+func TestPlace_Turn_SpreadsWhatWasLetInAtOnceAndLetsNobodyWaitTooLong(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		limit Limit
+		calls int
+		most  time.Duration
+		want  []time.Duration // after the first, when each has its turn
+	}{
+		"four a second":       {Limit{Rate: 40}, 4, time.Second, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond}},
+		"no more than it may": {Limit{Rate: 40}, 4, 500 * time.Millisecond, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 500 * time.Millisecond}},
+		"no rate":             {Limit{Places: 3}, 3, time.Second, []time.Duration{0, 0, 0}},
+		"one alone":           {Limit{Rate: 1}, 1, time.Second, []time.Duration{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				self := uuid.New()
+				g := NewGate(self, 3*time.Second, time.Now)
+				g.Alive(time.Now(), []uuid.UUID{self})
+				places := taken(g, uuid.New(), tt.limit, tt.calls)
+				began, turns := time.Now(), make(chan time.Duration, tt.calls)
+				for _, p := range places {
+					go func() {
+						p.Turn(tt.most)
+						turns <- time.Since(began)
+					}()
+				}
+				var got []time.Duration
+				for range places {
+					got = append(got, <-turns)
+				}
+				slices.Sort(got)
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("turns after %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
