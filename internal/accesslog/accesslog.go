@@ -34,7 +34,7 @@ func Requests(log zerolog.Logger, of func(c echo.Context) Entry) echo.Middleware
 				switch {
 				case finished && entry.Fault && left(c, entry.Err):
 					event = event.Bool("caller_left", true)
-				case entry.Aborted:
+				case entry.Aborted && !entry.Fault:
 					event = event.Bool("aborted", true)
 				case !finished || entry.Fault:
 					event = log.Error()

@@ -50,6 +50,9 @@ const (
 	LocalError  Reason = "local_error"
 	Interrupted Reason = "interrupted" // we stopped half way
 
+	// CallerStalled is a stream that broke after its caller had held it up for so long that its service may have given up the connection.
+	CallerStalled Reason = "caller_stalled"
+
 	LateSettlement Reason = "late_settlement" // the caller was told no, and the money moved after all
 	SettlementLost Reason = "settlement_lost" // the chain took the payment back, or it never came: there is nothing to refund
 )
@@ -122,6 +125,7 @@ func Rows() []Row {
 		{Failed, EgressDown, Platform},
 		{Failed, LocalError, Platform},
 		{Failed, Interrupted, Platform},
+		{Failed, CallerStalled, Caller},
 		{Failed, LateSettlement, Rail},
 		{Failed, SettlementLost, Rail},
 	}

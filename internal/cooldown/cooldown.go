@@ -34,17 +34,18 @@ func After(o call.Outcome, p call.Party, r call.Reason, from call.Origin, retryA
 // Store keeps cooldowns.
 type Store struct{}
 
-// A failure of a call that was asked before the current rest ended belongs to the incident that started it and does not extend it.
+// A failure while a rest runs does not extend it. One after a rest starts another, however long ago its call was asked: a service that fails now is
+// given no more work now, also where the strike folds into an earlier one.
 const startSQL = `
 INSERT INTO cooldowns (service_id, until, started_by)
-VALUES ($1, market_now() + $4::interval, $2)
+VALUES ($1, market_now() + $3::interval, $2)
 ON CONFLICT (service_id) DO UPDATE
    SET until = excluded.until, started_by = excluded.started_by
- WHERE cooldowns.until <= $3`
+ WHERE cooldowns.until <= market_now()`
 
-// Start lets a service rest from now on, unless the failed call was asked before its current rest ended.
-func (Store) Start(ctx context.Context, db postgres.DB, service, delivery uuid.UUID, askedAt time.Time, rest time.Duration) error {
-	if _, err := db.Exec(ctx, startSQL, service, delivery, askedAt, rest); err != nil {
+// Start lets a service rest from now on, unless it does already.
+func (Store) Start(ctx context.Context, db postgres.DB, service, delivery uuid.UUID, rest time.Duration) error {
+	if _, err := db.Exec(ctx, startSQL, service, delivery, rest); err != nil {
 		return fmt.Errorf("start cooldown of service %s: %w", service, err)
 	}
 	return nil

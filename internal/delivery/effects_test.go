@@ -54,6 +54,7 @@ var effects = map[call.Reason]struct {
 	call.LocalError: {strikes.None, false},
 
 	call.Interrupted:    {strikes.None, false},
+	call.CallerStalled:  {strikes.None, false},
 	call.LateSettlement: {strikes.None, false},
 	call.SettlementLost: {strikes.None, false},
 }

@@ -60,12 +60,13 @@ func (p RefundPolicy) restsUntil(endings []ending) time.Time {
 	return until
 }
 
-// Only failures of the service and its own refusals count: what we, the cooldown or the rail refused is not the payer's provocation.
+// Only failures of the service, its own refusals, and streams that the payer held up until they broke count: what we, the cooldown or the rail
+// refused is not the payer's provocation. A stream that its payer left was neither refunded nor served to its end.
 const endingsSQL = `
 SELECT recorded_at, outcome = 'served'
   FROM deliveries
  WHERE payer = $1 AND endpoint_id = $2 AND recorded_at > market_now() - $3::interval AND NOT trial
-   AND (outcome = 'served' OR (outcome = 'failed' AND party = 'service') OR (outcome = 'refused' AND reason = 'rejected_by_service'))
+   AND ((outcome = 'served' AND reason <> 'caller_left') OR (outcome = 'failed' AND (party = 'service' OR reason = 'caller_stalled')) OR (outcome = 'refused' AND reason = 'rejected_by_service'))
  ORDER BY recorded_at DESC LIMIT 2000`
 
 // The common payer has no refund in a day: one index probe tells.

@@ -100,7 +100,7 @@ func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect st
 		}
 	}
 	if rest > 0 {
-		if err := r.cooldown.Start(ctx, tx, d.Service, d.ID, d.AskedAt, rest); err != nil {
+		if err := r.cooldown.Start(ctx, tx, d.Service, d.ID, rest); err != nil {
 			return err
 		}
 	}

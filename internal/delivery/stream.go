@@ -66,19 +66,29 @@ type relay struct {
 	pace   pace
 	caller context.Context // ends when the caller leaves
 	end    context.CancelCauseFunc
+	unmet  error // the caller could not be told that the stream begins
+	begun  bool  // a piece came
 }
 
-// Begin implements upstream.Sink.
+// Begin implements upstream.Sink. A service that has sent nothing but headers has delivered nothing: until its first byte comes it is waited for as in
+// any other call, whether its caller is there or not.
 func (r *relay) Begin(status int, header http.Header) error {
 	head := r.head
 	head.Status, head.Header = status, header
-	// Whether the caller is there is seen also while the service says nothing.
-	context.AfterFunc(r.caller, func() { r.end(errLeft) })
-	return r.timed(0, func(limit time.Duration) error { return r.to.Begin(head, limit) })
+	r.unmet = r.timed(0, func(limit time.Duration) error { return r.to.Begin(head, limit) })
+	return nil
 }
 
 // Write implements upstream.Sink.
 func (r *relay) Write(piece []byte) error {
+	if r.unmet != nil {
+		return r.unmet
+	}
+	if !r.begun {
+		// Whether the caller is there is seen from now on also while the service says nothing.
+		r.begun = true
+		context.AfterFunc(r.caller, func() { r.end(errLeft) })
+	}
 	return r.timed(len(piece), func(limit time.Duration) error { return r.to.Write(piece, limit) })
 }
 

@@ -57,6 +57,7 @@ var statusOf = map[call.Reason]int{
 	call.EgressDown:              http.StatusBadGateway,
 	call.LocalError:              http.StatusInternalServerError,
 	call.Interrupted:             http.StatusInternalServerError,
+	call.CallerStalled:           http.StatusBadGateway, // the caller's doing; but 408 would have it sent again by itself
 	call.SettleFailed:            http.StatusServiceUnavailable,
 	call.LateSettlement:          http.StatusBadGateway,
 	call.SettlementLost:          http.StatusBadGateway,

@@ -10,6 +10,9 @@ import (
 const (
 	tlsTimeout          = 10 * time.Second
 	headerBytesMax      = 64 << 10
+	// streamBytesMax is what a service may send over HTTP/2 ahead of what is read. A connection is not bounded beside that: many streams share it, and
+	// those whose callers do not read would leave nothing to the others.
+	streamBytesMax = 128 << 10
 	idleConnsPerService = 256
 
 	// Servers drop idle connections after a few seconds (2 to 5 by default in common ones). A request that is sent into such a drop looks
@@ -27,7 +30,7 @@ type Options struct {
 
 // A Client sends requests to services. It is safe for concurrent use.
 //
-// What a request may hold, whatever comes back: 64 KiB of header, the body up to the endpoint's max_response_bytes (1 MiB at most, in a buffer
+// What a request may hold, whatever comes back: 64 KiB of header, over HTTP/2 128 KiB that are not read yet, the body up to the endpoint's max_response_bytes (1 MiB at most, in a buffer
 // that has grown at most a quarter past it, or to twice that while it grows), and where its form is promised and it is packed, as much again
 // unpacked. What its values take, at worst fifty times its bytes, is held by as many requests at once as there are processors.
 type Client struct {
@@ -55,6 +58,7 @@ func New(o Options) *Client {
 		MaxResponseHeaderBytes: headerBytesMax,
 		DisableCompression:     true, // bytes, encoding and length reach the caller as they came
 		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: streamBytesMax},
 	}}
 }
 

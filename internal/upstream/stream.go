@@ -12,8 +12,17 @@ import (
 	"market/internal/catalog"
 )
 
-// pieceBytesMax is the most that is read before it is passed on, and all that a stream takes of our memory.
-const pieceBytesMax = 32 << 10
+const (
+	// pieceBytesMax is the most that is read before it is passed on. With what HTTP/2 may bring ahead of that (see Client), it is all that a stream
+	// takes of our memory.
+	pieceBytesMax = 8 << 10
+	// stallMax is how long a sink may take for a piece, and stallsMax for all, until a break could be its doing: servers give up a connection that
+	// takes nothing for a while.
+	stallMax  = 2 * time.Second
+	stallsMax = 10 * time.Second
+	// aliveAfter is how long a service has to be waited for so that what it then sends cannot have been on its way before.
+	aliveAfter = time.Second
+)
 
 // A Sink takes a streamed answer as it comes. Its error ends the stream; a *Stop says whose doing that was, and any other is the caller's leaving.
 type Sink interface {
@@ -36,7 +45,8 @@ var errKeptWaiting = errors.New("kept waiting")
 
 // Stream sends a request as Ask does, and passes the body of an answer that counts as served on as it comes. Result.Streamed says that it began;
 // any other answer is a Result as Ask gives it. Only the service's side decides how a stream ends: served where its framing says so,
-// failed where it breaks, pauses or lasts longer than its listing allows, or is larger. Time in which the sink is busy is not the service's.
+// failed where it breaks, pauses or lasts longer than its listing allows, or is larger. Time in which the sink is busy is not the service's, and
+// neither is a break that the sink can have caused by that.
 func (c *Client) Stream(parent context.Context, r Request, to Sink) Result {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -58,6 +68,7 @@ type flow struct {
 	blame    func(error) cause
 	to       Sink
 	waits    *waits
+	stall    stall
 }
 
 // pass reads the answer and passes it on.
@@ -85,20 +96,28 @@ func (s *flow) pass(response *http.Response) Result {
 	for {
 		s.waits.begin()
 		n, err := response.Body.Read(piece)
-		s.waits.end()
+		if waited := s.waits.end(); n > 0 {
+			s.stall.heard(waited)
+		}
 		if passed += int64(n); passed > limit {
 			return streamed(failed(tooLarge, status, nil))
 		}
 		if n > 0 {
+			started := time.Now()
 			if err := s.to.Write(piece[:n]); err != nil {
 				return s.stopped(status, err)
 			}
+			s.stall.took(time.Since(started))
 		}
 		switch {
 		case errors.Is(err, io.EOF): // of net/http: the end that the framing announced
 			return streamed(Result{Reason: call.OK, Status: status})
 		case err != nil:
-			return streamed(failed(s.why(err), status, err))
+			is := s.why(err)
+			if is.reason == call.UpstreamBadResponse && s.stall.explains() {
+				is = cause{call.CallerStalled, "the stream broke after its caller had held it up"}
+			}
+			return streamed(failed(is, status, err))
 		}
 	}
 }
@@ -117,8 +136,11 @@ func streamed(r Result) Result {
 // stopped ends a stream that the sink takes no more of.
 func (s *flow) stopped(status int, err error) Result {
 	is := cause{call.CallerLeft, "the caller left before the end of the stream"}
-	if stop, ok := errors.AsType[*Stop](err); ok {
-		is = cause{stop.Reason, stop.Detail}
+	for _, why := range []error{err, context.Cause(s.ctx)} {
+		if stop, ok := errors.AsType[*Stop](why); ok {
+			is = cause{stop.Reason, stop.Detail}
+			break
+		}
 	}
 	return streamed(failed(is, status, err))
 }
@@ -160,13 +182,16 @@ func (w *waits) begin() {
 	w.timer.Reset(min(w.endpoint.IdleTimeout, w.left()))
 }
 
-func (w *waits) end() {
+// end returns how long this wait was.
+func (w *waits) end() (waited time.Duration) {
 	if w.since.IsZero() {
-		return
+		return 0
 	}
 	w.timer.Stop()
-	w.waited += time.Since(w.since)
+	waited = time.Since(w.since)
+	w.waited += waited
 	w.since = time.Time{}
+	return waited
 }
 
 func (w *waits) left() time.Duration { return w.endpoint.Timeout - w.waited }
@@ -178,3 +203,24 @@ func (w *waits) why() string {
 	}
 	return fmt.Sprintf("the service sent nothing for %s", w.endpoint.IdleTimeout)
 }
+
+// A stall is how a sink held a stream up.
+type stall struct {
+	longest time.Duration // for one piece, since the service was last known to be there
+	all     time.Duration
+}
+
+func (s *stall) took(busy time.Duration) {
+	s.longest = max(s.longest, busy)
+	s.all += busy
+}
+
+// heard is that a piece came for which the service was waited for. What was buffered on the way comes at once, also where the service hung up long ago.
+func (s *stall) heard(waited time.Duration) {
+	if waited >= aliveAfter {
+		s.longest = 0
+	}
+}
+
+// explains says whether a break can have come of it.
+func (s *stall) explains() bool { return s.longest > stallMax || s.all > stallsMax }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +197,59 @@ func TestClient_Stream_ABusySinkIsNoPauseOfTheService(t *testing.T) {
 	got := development().Stream(t.Context(), streamOf(t, server.URL, func(e *catalog.Endpoint) { e.IdleTimeout, e.Timeout = limit, limit }), to)
 	if got.Reason != call.OK || got.Latency > limit {
 		t.Errorf("%q (%s), %v of the service's time; want it served within %v", got.Reason, got.Detail, got.Latency, limit)
+	}
+}
+
+// A service gives up a connection that takes nothing for a while, as any server may. Whoever held it up so long could strike it at will otherwise.
+func TestClient_Stream_ABreakThatTheSinkCanHaveCausedIsNoneOfTheService(t *testing.T) {
+	t.Parallel()
+	impatient := func(c net.Conn) {
+		readHead(c)
+		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+		chunk := "10000\r\n" + strings.Repeat("a", 64<<10) + "\r\n"
+		for err == nil {
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+			_, err = io.WriteString(c, chunk)
+		}
+	}
+	stalled := false
+	to := &taker{took: func(string) error {
+		if !stalled {
+			stalled = true
+			<-time.After(stallMax + 100*time.Millisecond)
+		}
+		return nil
+	}}
+	got := development().Stream(t.Context(), streamOf(t, accept(t, impatient), func(e *catalog.Endpoint) { e.MaxResponseBytes = 64 << 20 }), to)
+	if got.Reason != call.CallerStalled || got.Outcome != call.Failed || !got.Streamed {
+		t.Errorf("%q (%s: %v), want it to be the caller's doing", got.Reason, got.Detail, got.Err)
+	}
+}
+
+func TestStall_ExplainsABreakUntilTheServiceIsHeardOfAgain(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		busy  []time.Duration
+		heard time.Duration // how long the piece after that was waited for
+		want  bool
+	}{
+		"not at all":                      {nil, 0, false},
+		"as long as it may":               {[]time.Duration{stallMax}, 0, false},
+		"longer":                          {[]time.Duration{stallMax + 1}, 0, true},
+		"longer, and a while ago":         {[]time.Duration{stallMax + 1, 0, 0}, aliveAfter - 1, true},
+		"longer, and then it was there":   {[]time.Duration{stallMax + 1, 0, 0}, aliveAfter, false},
+		"in all as long as it may":        {slices.Repeat([]time.Duration{time.Second}, 10), 0, false},
+		"in all longer":                   {append(slices.Repeat([]time.Duration{time.Second}, 10), 1), 0, true},
+		"in all longer, and it was there": {append(slices.Repeat([]time.Duration{time.Second}, 10), 1), aliveAfter, true},
+	} {
+		var s stall
+		for _, busy := range tt.busy {
+			s.took(busy)
+		}
+		s.heard(tt.heard)
+		if got := s.explains(); got != tt.want {
+			t.Errorf("%s: explains %v, want %v", name, got, tt.want)
+		}
 	}
 }
 
