@@ -24,16 +24,16 @@ func TestRequests_AFaultIsAnErrorAndACallerThatLeavesIsNot(t *testing.T) {
 		panics bool
 		want   string
 	}{
-		"a good answer":                            {want: "info"},
-		"an error that is not ours":                {entry: Entry{Err: errors.New("bad input")}, want: "info"},
-		"a fault":                                  {entry: Entry{Fault: true, Err: errors.New("the database is gone")}, want: "error"},
-		"a fault of a request whose caller left":   {leaves: true, entry: Entry{Fault: true, Err: errors.New("the database is gone")}, want: "error"},
-		"a request that ended as its caller left":  {leaves: true, entry: Entry{Fault: true, Err: canceled}, want: "left"},
-		"a cancellation that is not of the caller": {entry: Entry{Fault: true, Err: canceled}, want: "error"},
-		"a handler that panics":                    {panics: true, want: "error"},
-		"an answer that was cut short on purpose":  {panics: true, entry: Entry{Aborted: true, Err: errors.New("the service broke off")}, want: "info"},
+		"a good answer":                             {want: "info"},
+		"an error that is not ours":                 {entry: Entry{Err: errors.New("bad input")}, want: "info"},
+		"a fault":                                   {entry: Entry{Fault: true, Err: errors.New("the database is gone")}, want: "error"},
+		"a fault of a request whose caller left":    {leaves: true, entry: Entry{Fault: true, Err: errors.New("the database is gone")}, want: "error"},
+		"a request that ended as its caller left":   {leaves: true, entry: Entry{Fault: true, Err: canceled}, want: "left"},
+		"a cancellation that is not of the caller":  {entry: Entry{Fault: true, Err: canceled}, want: "error"},
+		"a handler that panics":                     {panics: true, want: "error"},
+		"an answer that was cut short on purpose":   {panics: true, entry: Entry{Aborted: true, Err: errors.New("the service broke off")}, want: "info"},
 		"one that was cut short by a fault of ours": {panics: true, entry: Entry{Aborted: true, Fault: true, Err: errors.New("the database is gone")}, want: "error"},
-		"one that panics when its caller left":     {leaves: true, panics: true, entry: Entry{Fault: true, Err: canceled}, want: "error"},
+		"one that panics when its caller left":      {leaves: true, panics: true, entry: Entry{Fault: true, Err: canceled}, want: "error"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

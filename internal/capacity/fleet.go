@@ -13,7 +13,8 @@ import (
 //     seen again it has come anew.
 //   - One that comes waits for aliveFor. By then whoever uses a share has seen it, and divides by one more.
 //
-// One that knows of no other waits for nobody: while the database is gone, it goes on with what it has.
+// One that finds no other in the table when it comes waits for nobody: whoever is not in it uses nothing. It does not go on without the database
+// either: others may come meanwhile, and no call could be claimed.
 type fleet struct {
 	members  []uuid.UUID
 	seen     time.Time // when this replica was last surely alive to the others
@@ -25,7 +26,7 @@ type fleet struct {
 func (f fleet) next(self uuid.UUID, members []uuid.UUID, sent, read time.Time) fleet {
 	next := fleet{members: members, seen: sent, joined: f.joined, aliveFor: f.aliveFor}
 	switch {
-	case alone(self, members):
+	case len(members) == 1 && members[0] == self:
 		next.joined = read
 	case f.seen.IsZero() || read.Sub(f.seen) > f.aliveFor || !slices.Contains(members, self):
 		next.joined = read.Add(f.aliveFor)
@@ -35,10 +36,5 @@ func (f fleet) next(self uuid.UUID, members []uuid.UUID, sent, read time.Time) f
 
 // sharing says whether this replica may use its share.
 func (f fleet) sharing(self uuid.UUID, now time.Time) bool {
-	if alone(self, f.members) {
-		return true
-	}
-	return !now.Before(f.joined) && now.Sub(f.seen) <= f.aliveFor
+	return !f.seen.IsZero() && !now.Before(f.joined) && now.Sub(f.seen) <= f.aliveFor
 }
-
-func alone(self uuid.UUID, members []uuid.UUID) bool { return len(members) == 1 && members[0] == self }

@@ -27,13 +27,13 @@ func TestFleet_OneThatComesWaitsUntilTheOthersHaveSeenIt(t *testing.T) {
 	}
 }
 
-func TestFleet_OneThatIsAloneWaitsForNobodyAndGoesOnWithoutTheDatabase(t *testing.T) {
+func TestFleet_OneThatIsAloneWaitsForNobodyAndDoesNotGoOnUnseen(t *testing.T) {
 	t.Parallel()
 	one := ids(1)
 	f := fleet{aliveFor: 3 * time.Second}.next(one[0], one, start, start)
-	for _, at := range []time.Duration{0, 3 * time.Second, time.Hour} {
-		if !f.sharing(one[0], start.Add(at)) {
-			t.Errorf("%v after it came it does not share", at)
+	for at, want := range map[time.Duration]bool{0: true, 3 * time.Second: true, 3*time.Second + 1: false, time.Hour: false} {
+		if got := f.sharing(one[0], start.Add(at)); got != want {
+			t.Errorf("%v after it came: sharing = %v, want %v", at, got, want)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestFleet_SharesNeverOverlapWhileReplicasComeAndGo(t *testing.T) {
 	// A script with stalls below, at and above aliveFor, a crash and a restart, of different replicas at once.
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 	served := 0
-	for now := start; now.Before(at(60)); now = now.Add(tick) {
+	for now := start; now.Before(at(90)); now = now.Add(tick) {
 		step := int(now.Sub(start) / tick)
 		switch step {
 		case 0, 5, 12, 100:
@@ -111,6 +111,14 @@ func TestFleet_SharesNeverOverlapWhileReplicasComeAndGo(t *testing.T) {
 			replicas[3].fleet = fleet{aliveFor: aliveFor} // killed; its row stays
 		case 310:
 			replicas[3].running = true
+		case 500: // one is left alone, and stalls while another comes
+			for _, r := range replicas[1:] {
+				r.running, r.fleet = false, fleet{aliveFor: aliveFor}
+			}
+		case 560:
+			replicas[0].until = at(56 + 20)
+		case 570:
+			replicas[1].running = true
 		}
 		for i, r := range replicas {
 			if !r.running || now.Before(r.until) || (step+3*i)%10 != 0 {
@@ -136,7 +144,7 @@ func TestFleet_SharesNeverOverlapWhileReplicasComeAndGo(t *testing.T) {
 		}
 		served += sum
 	}
-	if all := places * 600; served < all/2 {
+	if all := places * 900; served < all/2 {
 		t.Errorf("%d of %d place-ticks were used", served, all)
 	}
 }

@@ -13,6 +13,8 @@ const (
 	again = time.Second
 	// lookEvery is how often Await looks for a place.
 	lookEvery = 50 * time.Millisecond
+	// turnMax is how long a call that was let in waits at most for its turn: it is paid.
+	turnMax = 4 * time.Second
 )
 
 // A Gate lets calls in to services, on one replica.
@@ -29,8 +31,12 @@ type Gate struct {
 type service struct {
 	taken  int
 	bucket bucket
-	next   time.Time // when the next call may go to the service, so that they go at an even pace
+	next   time.Time     // when the next call may go to the service, so that they go at an even pace
+	queue  time.Duration // what those take that were let in and had no turn yet, at their pace
 }
+
+// longest is how long one more call would wait for its turn if all that were let in before came right before it.
+func (s *service) longest(now time.Time) time.Duration { return max(0, s.next.Sub(now)) + s.queue }
 
 // turn returns how long the next call has to wait for its turn.
 func (s *service) turn(now time.Time, pace time.Duration) time.Duration {
@@ -39,6 +45,7 @@ func (s *service) turn(now time.Time, pace time.Duration) time.Duration {
 		at = now
 	}
 	s.next = at.Add(pace)
+	s.queue -= pace
 	return at.Sub(now)
 }
 
@@ -90,7 +97,9 @@ func (g *Gate) look(id uuid.UUID, l Limit, now time.Time) (wait time.Duration, f
 	if l.Rate > 0 {
 		pace := l.Rate.pace(len(g.fleet.members))
 		s.bucket.settle(now, pace)
-		wait = s.bucket.wait(now, pace)
+		if wait = s.bucket.wait(now, pace); wait == 0 && s.longest(now) > turnMax {
+			wait = again
+		}
 	}
 	return wait, wait == 0
 }
@@ -131,6 +140,7 @@ func (p *Place) Take() (wait time.Duration, taken bool) {
 	if p.limit.Rate > 0 {
 		p.pace = p.limit.Rate.pace(len(g.fleet.members))
 		s.bucket.take(now, p.pace)
+		s.queue += p.pace
 	}
 	return 0, true
 }
@@ -155,10 +165,9 @@ func (p *Place) Await(ctx context.Context, most time.Duration) bool {
 
 // Turn says that the service is asked when it returns: its provider counts the call, so the rate does, too. Calls that were let in one after another
 // come here together where one block settled their payments, and a provider that counts would turn half of them away; so they go one at a time, at the
-// pace of the rate. Nobody waits longer than most: the call is paid.
-func (p *Place) Turn(most time.Duration) {
-	p.spent = true
-	if p.pace == 0 {
+// pace of the rate. Nobody is let in who could have to wait longer than turnMax.
+func (p *Place) Turn() {
+	if p.spent = true; !p.taken || p.pace == 0 {
 		return
 	}
 	g := p.gate
@@ -166,7 +175,7 @@ func (p *Place) Turn(most time.Duration) {
 	wait := g.services[p.service].turn(g.now(), p.pace)
 	g.mu.Unlock()
 	if wait > 0 {
-		<-time.After(min(wait, most))
+		<-time.After(wait)
 	}
 }
 
@@ -183,5 +192,7 @@ func (p *Place) Leave() {
 	s.taken--
 	if p.pace > 0 && !p.spent {
 		s.bucket.giveBack(p.pace)
+		s.queue -= p.pace
 	}
+	p.pace = 0
 }

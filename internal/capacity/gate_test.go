@@ -15,7 +15,13 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-// alone returns the gate of a fleet of one, and its clock.
+// pass lets time pass in which the gate's replica beats.
+func (c *clock) pass(g *Gate, d time.Duration) {
+	c.at = c.at.Add(d)
+	g.Alive(c.at, []uuid.UUID{g.self})
+}
+
+// newAlone returns the gate of a fleet of one, and its clock.
 func newAlone() (*Gate, *clock) {
 	c := &clock{start}
 	self := uuid.New()
@@ -34,6 +40,14 @@ func taken(g *Gate, id uuid.UUID, l Limit, most int) (places []*Place) {
 		places = append(places, p)
 	}
 	return places
+}
+
+// asked lets all have their turn without waiting for it.
+func (c *clock) asked(places []*Place) {
+	for _, p := range places {
+		p.gate.services[p.service].turn(c.at, p.pace)
+		p.spent = true
+	}
 }
 
 func TestGate_LetsInAsManyAtOnceAsDeclared(t *testing.T) {
@@ -98,24 +112,28 @@ func TestGate_ARateLetsInASecondOfItAtOnceAndThenKeepsItsPace(t *testing.T) {
 	for name, tt := range tests {
 		g, c := newAlone()
 		id, l := uuid.New(), Limit{Rate: tt.rate}
-		if got := len(taken(g, id, l, 100)); got != tt.once {
+		first := taken(g, id, l, 100)
+		if got := len(first); got != tt.once {
 			t.Errorf("%s: %d were let in at once, want %d", name, got, tt.once)
 		}
+		c.asked(first)
 		if wait, free := g.Look(id, l); free || wait <= 0 || wait > tt.pace {
 			t.Errorf("%s: free = %v, again in %v", name, free, wait)
 		}
-		c.at = c.at.Add(time.Hour)
-		taken(g, id, l, 100)
+		c.pass(g, time.Hour)
+		c.asked(taken(g, id, l, 100))
 		for range 3 {
 			wait, _ := g.Look(id, l)
-			c.at = c.at.Add(wait - 1)
+			c.pass(g, wait-1)
 			if got := len(taken(g, id, l, 100)); got != 0 {
 				t.Errorf("%s: %d were let in before their time", name, got)
 			}
 			c.at = c.at.Add(1)
-			if got := len(taken(g, id, l, 100)); got != 1 {
+			next := taken(g, id, l, 100)
+			if got := len(next); got != 1 {
 				t.Errorf("%s: %d were let in at their time, want one", name, got)
 			}
+			c.asked(next)
 		}
 	}
 }
@@ -128,7 +146,7 @@ func TestGate_ACallCountsForTheRateOnlyWhereTheServiceWasAsked(t *testing.T) {
 		p := taken(g, id, l, 1)[0]
 		c.at = c.at.Add(600 * time.Millisecond) // a settlement takes its time
 		if asked {
-			p.Turn(0)
+			p.Turn()
 		}
 		p.Leave()
 		if got := len(taken(g, id, l, 2)); got != want {
@@ -142,7 +160,7 @@ func TestGate_WhatIsGivenBackNeverSavesUpMoreThanASecond(t *testing.T) {
 	g, c := newAlone()
 	id, l := uuid.New(), Limit{Rate: 20}
 	places := taken(g, id, l, 2)
-	c.at = c.at.Add(time.Minute)
+	c.pass(g, time.Minute)
 	for _, p := range places {
 		p.Leave()
 	}
@@ -155,7 +173,10 @@ func TestGate_AFasterRateHoldsAtOnce(t *testing.T) {
 	t.Parallel()
 	g, c := newAlone()
 	id, l := uuid.New(), Limit{Rate: 10}
-	taken(g, id, Limit{Rate: RateMin}, 1)
+	slow := g.Place(id, Limit{Rate: RateMin})
+	slow.Take()
+	slow.Leave()
+	g.services[id].bucket.take(c.at, slow.limit.Rate.pace(1))
 	if wait, _ := g.Look(id, l); wait != time.Second {
 		t.Errorf("at one a second the next comes in after %v", wait)
 	}
@@ -215,7 +236,7 @@ func TestGate_ForgetsWhatIsIdleAndNothingElse(t *testing.T) {
 	busy, waiting, idle := uuid.New(), uuid.New(), uuid.New()
 	taken(g, busy, Limit{Places: 1}, 1)
 	for _, p := range append(taken(g, waiting, Limit{Rate: RateMin}, 1), taken(g, idle, Limit{Rate: RateMax}, 1)...) {
-		p.Turn(0)
+		p.Turn()
 		p.Leave()
 	}
 	c.at = c.at.Add(time.Second)
@@ -249,18 +270,16 @@ func TestPlace_Await_TakesThePlaceThatBecomesFreeAndGivesUpInTime(t *testing.T) 
 	})
 }
 
-func TestPlace_Turn_SpreadsWhatWasLetInAtOnceAndLetsNobodyWaitTooLong(t *testing.T) {
+func TestPlace_Turn_SpreadsWhatWasLetInAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		limit Limit
 		calls int
-		most  time.Duration
 		want  []time.Duration // after the first, when each has its turn
 	}{
-		"four a second":       {Limit{Rate: 40}, 4, time.Second, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond}},
-		"no more than it may": {Limit{Rate: 40}, 4, 500 * time.Millisecond, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 500 * time.Millisecond}},
-		"no rate":             {Limit{Places: 3}, 3, time.Second, []time.Duration{0, 0, 0}},
-		"one alone":           {Limit{Rate: 1}, 1, time.Second, []time.Duration{0}},
+		"four a second": {Limit{Rate: 40}, 4, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond}},
+		"no rate":       {Limit{Places: 3}, 3, []time.Duration{0, 0, 0}},
+		"one alone":     {Limit{Rate: 1}, 1, []time.Duration{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -268,21 +287,79 @@ func TestPlace_Turn_SpreadsWhatWasLetInAtOnceAndLetsNobodyWaitTooLong(t *testing
 				self := uuid.New()
 				g := NewGate(self, 3*time.Second, time.Now)
 				g.Alive(time.Now(), []uuid.UUID{self})
-				places := taken(g, uuid.New(), tt.limit, tt.calls)
-				began, turns := time.Now(), make(chan time.Duration, tt.calls)
-				for _, p := range places {
-					go func() {
-						p.Turn(tt.most)
-						turns <- time.Since(began)
-					}()
-				}
-				var got []time.Duration
-				for range places {
-					got = append(got, <-turns)
-				}
-				slices.Sort(got)
-				if !slices.Equal(got, tt.want) {
+				if got := turnsOf(taken(g, uuid.New(), tt.limit, tt.calls)); !slices.Equal(got, tt.want) {
 					t.Errorf("turns after %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// turnsOf lets all come for their turn at once and returns when they had it.
+func turnsOf(places []*Place) (after []time.Duration) {
+	began, turns := time.Now(), make(chan time.Duration, len(places))
+	for _, p := range places {
+		go func() {
+			p.Turn()
+			turns <- time.Since(began)
+		}()
+	}
+	for range places {
+		after = append(after, <-turns)
+	}
+	slices.Sort(after)
+	return after
+}
+
+// A settlement may take long, and one block may settle the payments of all that were let in meanwhile.
+func TestPlace_Turn_NobodyIsLetInWhoCouldHaveToWaitTooLong(t *testing.T) {
+	t.Parallel()
+	for name, rate := range map[string]Rate{"ten a second": 100, "one in ten seconds": RateMin} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				self := uuid.New()
+				g := NewGate(self, 3*time.Second, time.Now)
+				id, l, pace := uuid.New(), Limit{Rate: rate}, rate.pace(1)
+				var in []*Place
+				collect := func(seconds int) {
+					for range seconds {
+						g.Alive(time.Now(), []uuid.UUID{self})
+						in = append(in, taken(g, id, l, 1000)...)
+						time.Sleep(time.Second)
+					}
+				}
+				collect(30)
+				most := int(turnMax/pace) + 1
+				if len(in) != most {
+					t.Errorf("%d wait for their turns, want %d", len(in), most)
+				}
+				if wait, free := g.Look(id, l); free || wait != again {
+					t.Errorf("room = %v, again in %v", free, wait)
+				}
+				turns := turnsOf(in)
+				for i := range turns {
+					if want := time.Duration(i) * pace; turns[i] != want {
+						t.Errorf("turn %d after %v, want %v", i, turns[i], want)
+					}
+				}
+				if last := turns[len(turns)-1]; last > turnMax {
+					t.Errorf("one waits %v", last)
+				}
+				for _, p := range in {
+					p.Leave()
+				}
+				in = nil
+				collect(int(pace/time.Second) + 2)
+				if len(in) == 0 {
+					t.Error("nobody is let in after them")
+				}
+				for _, p := range in { // they are not asked after all
+					p.Leave()
+				}
+				g.Alive(time.Now(), []uuid.UUID{self})
+				if s := g.services[id]; s != nil && s.queue != 0 {
+					t.Errorf("%v are left in the queue of nobody", s.queue)
 				}
 			})
 		})

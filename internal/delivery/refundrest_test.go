@@ -23,6 +23,7 @@ func TestRefundPolicy_RefundRest_CountsWhatAPayerCanProvoke(t *testing.T) {
 	}{
 		"failures of the service":      {Delivery.failed, payer, nil, limit.Window},
 		"what the service refused":     {func(d Delivery) Delivery { return d.end(call.RejectedByService, "") }, payer, nil, limit.Window},
+		"streams that it held up":      {func(d Delivery) Delivery { return d.end(call.CallerStalled, "") }, payer, nil, limit.Window},
 		"failures of ours":             {func(d Delivery) Delivery { return d.end(call.LocalError, "") }, payer, nil, 0},
 		"answers that were served":     {Delivery.served, payer, nil, 0},
 		"failures of trials":           {func(d Delivery) Delivery { d.Trial, d.Refund = true, nil; return d.failed() }, payer, nil, 0},
@@ -45,6 +46,28 @@ func TestRefundPolicy_RefundRest_CountsWhatAPayerCanProvoke(t *testing.T) {
 				t.Errorf("refused for %s, %v; want %s", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// Whoever leaves a stream early has not shown that it takes what it pays for.
+func TestRefundPolicy_RefundRest_AStreamThatWasLeftOutweighsNoRefund(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[call.Reason]time.Duration{call.CallerLeft: 10 * time.Minute, call.OK: 0} {
+		s := newShelf(t)
+		limit := RefundPolicy{Count: 5, Window: 10 * time.Minute}
+		for _, ends := range []call.Reason{reason, call.CallerStalled} {
+			for range limit.Count {
+				d := s.asked(t)
+				d.Origin = call.Own
+				if d = d.end(ends, ""); d.Outcome == call.Served {
+					d.Refund = nil
+				}
+				s.record(t, d)
+			}
+		}
+		if got, err := limit.refundRest(t.Context(), s.db, common.Address{0xca}, s.endpoint.ID); err != nil || got != want {
+			t.Errorf("beside as many %s: refused for %s, %v; want %s", reason, got, err, want)
+		}
 	}
 }
 

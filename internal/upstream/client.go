@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	tlsTimeout          = 10 * time.Second
-	headerBytesMax      = 64 << 10
+	tlsTimeout     = 10 * time.Second
+	headerBytesMax = 64 << 10
 	// streamBytesMax is what a service may send over HTTP/2 ahead of what is read. A connection is not bounded beside that: many streams share it, and
 	// those whose callers do not read would leave nothing to the others.
-	streamBytesMax = 128 << 10
+	streamBytesMax      = 128 << 10
 	idleConnsPerService = 256
 
 	// Servers drop idle connections after a few seconds (2 to 5 by default in common ones). A request that is sent into such a drop looks
