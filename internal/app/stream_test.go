@@ -169,7 +169,7 @@ func TestStream_ACallerThatLeavesIsChargedAndProvesNothing(t *testing.T) {
 
 func TestStream_ACallerThatReadsNothingIsLeftAloneAndCharged(t *testing.T) {
 	t.Parallel()
-	limits := delivery.StreamLimits{Slow: 300 * time.Millisecond}
+	limits := delivery.StreamLimits{Rate: 1 << 20, Slow: 300 * time.Millisecond}
 	w := apptest.StartWith(t, apptest.Setup{Options: []app.Option{app.WithStreamLimits(limits)}})
 	s := w.List(t, "unread", func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/event-stream")

@@ -31,7 +31,7 @@ type held struct {
 // hold takes the payment for this request: by a claim, the first commit, or by taking over the call that it belongs to. no is what speaks
 // against the request; a payment that is known already is looked up first all the same, because a gate, a delisting or an expiry never hides a
 // known call. An answer means that the request ends here.
-func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, place *capacity.Place, no *refusal.Error) (held, *Answer) {
+func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, place *place, no *refusal.Error) (held, *Answer) {
 	if paid == nil {
 		return held{}, p.turnDown(ctx, id, r, nil, no)
 	}
@@ -51,7 +51,7 @@ func (p *Path) hold(ctx context.Context, id call.ID, r Request, paid *admitted, 
 }
 
 // claim takes the payment before its authorization is shown to anybody.
-func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted, place *capacity.Place) (held, *Answer) {
+func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted, place *place) (held, *Answer) {
 	print, ok := fingerprint(r)
 	if !ok {
 		return p.known(ctx, id, r, paid, place, refusal.New(call.InputInvalid, "the body did not arrive whole"))
@@ -60,6 +60,12 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 	defer end()
 	if no := p.means(ctx, r, paid, before); no != nil {
 		return p.known(ctx, id, r, paid, place, no)
+	}
+	// One that is known takes no place, and nothing of a rate: who sends it again and again would keep everybody else out.
+	if r.Target.Service.Capacity != (capacity.Limit{}) {
+		if c, err := p.payments.Find(ctx, p.DB, paid.identity()); err == nil && c.State != call.StateReleased {
+			return p.known(ctx, id, r, paid, place, nil)
+		}
 	}
 	// Not before its payer is known to have the money: empty wallets would keep everybody else out.
 	if no := p.enter(place); no != nil {
@@ -76,12 +82,14 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 		Source: r.Source, Origin: r.Origin, Identifier: paid.identifier, Owner: p.owner, Lease: settleLease, Block: paid.block,
 	})
 	if errors.Is(err, payment.ErrIdentifierTaken) {
+		place.leave()
 		return p.identified(ctx, id, r, paid, place)
 	}
 	if err != nil {
 		return held{}, p.unsure(err)
 	}
 	if !ours {
+		place.leave()
 		return p.known(ctx, id, r, paid, place, nil)
 	}
 	if claimed == id {
@@ -94,7 +102,7 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 
 // known answers a payment by what became of its call, or takes the call over where nobody walks it any more. no stands where the payment is
 // not known, or provably unused; it is nil where a claim found the payment taken.
-func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted, place *capacity.Place, no *refusal.Error) (held, *Answer) {
+func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted, place *place, no *refusal.Error) (held, *Answer) {
 	c, err := p.payments.Find(ctx, p.DB, paid.identity())
 	switch {
 	case errors.Is(err, payment.ErrUnclaimed) && no == nil:
@@ -118,7 +126,8 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 			a.Reason, a.Detail, a.Err = no.Reason, no.Detail, no.Cause
 			return held{}, &a
 		}
-		if !place.Await(ctx, placeTime) {
+		// A call whose service has left the shelf is not asked, and needs none.
+		if gone := no != nil && no.Reason == call.NotListed; !gone && !place.await(ctx) {
 			a := p.standingOf(ctx, r, paid, c)
 			return held{}, &a
 		}
@@ -170,7 +179,7 @@ func (p *Path) takeOver(ctx context.Context, paid *admitted, c payment.Call) (he
 
 // identified answers a payment whose identifier names another call of its payer: the second of two authorizations for one request is not
 // claimed, and so not charged.
-func (p *Path) identified(ctx context.Context, id call.ID, r Request, paid *admitted, place *capacity.Place) (held, *Answer) {
+func (p *Path) identified(ctx context.Context, id call.ID, r Request, paid *admitted, place *place) (held, *Answer) {
 	// Of one payment that is sent twice at once the second can meet the name before it meets the payment.
 	if _, err := p.payments.Find(ctx, p.DB, paid.identity()); err == nil {
 		return p.known(ctx, id, r, paid, place, nil)

@@ -27,7 +27,7 @@ const (
 	// settleTime is how long a settlement may take until it counts as unclear. It ends well before the lease of a settling call.
 	settleTime  = 18 * time.Second
 	settleLease = 30 * time.Second
-	// askGrace is what a lease adds to the endpoint's timeout while the service is being asked.
+	// askGrace is what a lease adds to the endpoint's timeout while the service is being asked: for recordTime, and for the 4 s that a call may wait for its turn.
 	askGrace = 30 * time.Second
 	// writeTime bounds a commit with its retries, recordTime the one that ends a call: failures of one service wait for each other there.
 	writeTime  = 10 * time.Second
@@ -39,8 +39,6 @@ const (
 	awayRetry = time.Hour
 	// placeTime is how long a call that is paid waits for a place at its service until its caller is told to come again.
 	placeTime = 5 * time.Second
-	// turnTime is how long a call waits at most so that its service is asked at an even pace. The lease has askGrace for it and for recordTime.
-	turnTime = 4 * time.Second
 )
 
 // A Settler puts a caller's authorization on the chain and says what became of it: a facilitator.
@@ -103,6 +101,7 @@ type Path struct {
 	Config
 	owner    uuid.UUID // this process, as owner of the calls it walks
 	gate     *capacity.Gate
+	streams  streams
 	payments payment.Store
 	quotes   atomic.Pointer[quotes]
 	claiming claiming

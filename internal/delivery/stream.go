@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -16,45 +17,57 @@ type Responder interface {
 	// Begin sends what is known before the first byte: the call, its settlement, and the service's status and headers. It is called once at most.
 	Begin(head Answer, limit time.Duration) error
 	Write(piece []byte, limit time.Duration) error
+	// Abort has a write that is under way give up, and every later one. It may come at any time.
+	Abort()
 }
 
 // StreamLimits are what a caller may cost while it reads a stream. The zero value has those that we promise.
 type StreamLimits struct {
-	// Slow is how much longer than a reader of slowBytes a second a caller may take; zero: 30 s.
+	// Rate is how many bytes a second a caller has to read; zero: 1 KiB.
+	Rate int
+	// Slow is how much longer than a reader of that a caller may take; zero: 30 s.
 	Slow time.Duration
 	// Caller is how long a stream may wait for its caller in all; zero: 5 min. The lease of the call is longer by this.
 	Caller time.Duration
+	// AtOnce is how many streams one process carries; zero: 1000.
+	AtOnce int
 }
 
 const (
-	slowBytes     = 1 << 10 // a second
+	rateDefault   = 1 << 10
 	slowDefault   = 30 * time.Second
 	callerDefault = 5 * time.Minute
+	atOnceDefault = 1000
 )
 
 func (l StreamLimits) orDefault() StreamLimits {
-	if l.Slow == 0 {
-		l.Slow = slowDefault
-	}
-	if l.Caller == 0 {
-		l.Caller = callerDefault
-	}
+	l.Rate = cmp.Or(l.Rate, rateDefault)
+	l.Slow = cmp.Or(l.Slow, slowDefault)
+	l.Caller = cmp.Or(l.Caller, callerDefault)
+	l.AtOnce = cmp.Or(l.AtOnce, atOnceDefault)
 	return l
+}
+
+// time is what a reader of Rate takes for so many bytes.
+func (l StreamLimits) time(bytes int) time.Duration {
+	return time.Duration(bytes) * time.Second / time.Duration(l.Rate)
 }
 
 // A pace is how a caller keeps up with a stream. Only time counts in which its connection took nothing more.
 type pace struct {
-	behind  time.Duration // a reader of slowBytes a second
+	behind  time.Duration // a reader of Rate
 	blocked time.Duration // in all
 }
 
-// limit is how long the next piece may take; zero or less: no longer at all.
-func (p pace) limit(l StreamLimits) time.Duration { return min(l.Slow-p.behind, l.Caller-p.blocked) }
+// limit is how long a piece of so many bytes may take; zero or less: no longer at all.
+func (p pace) limit(l StreamLimits, bytes int) time.Duration {
+	return min(l.Slow-p.behind+l.time(bytes), l.Caller-p.blocked)
+}
 
 // after is the pace after a piece that took so long. What was read fast earlier gives no credit for later.
-func (p pace) after(took time.Duration, bytes int) pace {
+func (p pace) after(l StreamLimits, took time.Duration, bytes int) pace {
 	p.blocked += took
-	p.behind = max(0, p.behind+took-time.Duration(bytes)*time.Second/slowBytes)
+	p.behind = max(0, p.behind+took-l.time(bytes))
 	return p
 }
 
@@ -93,19 +106,17 @@ func (r *relay) Write(piece []byte) error {
 }
 
 func (r *relay) timed(bytes int, write func(limit time.Duration) error) error {
-	limit := r.pace.limit(r.limits)
+	limit := r.pace.limit(r.limits, bytes)
 	if limit <= 0 {
 		return errSlow
 	}
 	started := time.Now()
 	err := write(limit)
-	if err != nil {
-		bytes = 0
-	}
-	r.pace = r.pace.after(time.Since(started), bytes)
-	if err != nil && r.pace.limit(r.limits) <= 0 {
+	took := time.Since(started)
+	if err != nil && took >= limit {
 		return errSlow
 	}
+	r.pace = r.pace.after(r.limits, took, bytes)
 	return err
 }
 
@@ -121,7 +132,10 @@ var (
 func (p *Path) stream(ctx context.Context, r Request, ask upstream.Request, head Answer) upstream.Result {
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	defer context.AfterFunc(p.streaming, func() { end(errStopping) })()
+	defer context.AfterFunc(p.streaming, func() {
+		end(errStopping)
+		r.Responder.Abort() // its caller may take nothing for as long as a write may wait
+	})()
 	return p.Upstream.Stream(own, ask, &relay{to: r.Responder, head: head, limits: p.Streams.orDefault(), caller: ctx, end: end})
 }
 

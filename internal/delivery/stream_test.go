@@ -35,11 +35,24 @@ func TestPace_OnlyACallerThatReadsTooSlowlyForTooLongIsLeft(t *testing.T) {
 		var p pace
 		limits := StreamLimits{}.orDefault()
 		for _, s := range tt.steps {
-			p = p.after(s.took, s.bytes)
+			p = p.after(limits, s.took, s.bytes)
 		}
-		if got := p.limit(limits) <= 0; got != tt.left {
-			t.Errorf("%s: left %v, with %v to go; want %v", name, got, p.limit(limits), tt.left)
+		if got := p.limit(limits, 0) <= 0; got != tt.left {
+			t.Errorf("%s: left %v, with %v to go; want %v", name, got, p.limit(limits, 0), tt.left)
 		}
+	}
+}
+
+func TestPace_APieceMayTakeAsLongAsTheSlowestReaderTakesForIt(t *testing.T) {
+	t.Parallel()
+	limits := StreamLimits{}.orDefault()
+	var p pace
+	if got, want := p.limit(limits, 8<<10), 38*time.Second; got != want {
+		t.Errorf("the first 8 KiB may take %v, want %v", got, want)
+	}
+	p = p.after(limits, 38*time.Second, 8<<10)
+	if got, want := p.limit(limits, 8<<10), 8*time.Second; got != want {
+		t.Errorf("the next 8 KiB may take %v, want %v", got, want)
 	}
 }
 

@@ -30,7 +30,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 
 	// capacity: has the service room for one more call? The place is taken right before the claim, and held until the walk ends.
 	place := p.place(r)
-	defer place.Leave()
+	defer place.leave()
 	if no == nil {
 		no = p.full(r)
 	}
@@ -64,7 +64,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 
 	// ask: call the upstream, when it is this call's turn. A stream goes to the caller while it comes, and is not over before it is recorded.
 	d.AskedAt = settlement.askedAt
-	place.Turn()
+	place.at.Turn()
 	result := p.ask(ctx, held.id, r, paidHead(held, settlement))
 	d = d.answered(result, r)
 	if d.Outcome != call.Served {
@@ -109,7 +109,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 
 	// Not before there is a trial left: those who come for none would keep everybody else out.
 	place := p.place(r)
-	defer place.Leave()
+	defer place.leave()
 	if no := p.enter(place); no != nil {
 		p.giveTrialBack(ctx, r, standing)
 		return *p.turnDown(ctx, id, r, nil, no)
@@ -117,7 +117,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 
 	d := newDelivery(id, r)
 	d.AskedAt = standing.askedAt
-	place.Turn()
+	place.at.Turn()
 	result := p.ask(ctx, id, r, Answer{Call: id})
 	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
 }

@@ -58,6 +58,13 @@ func (c *readableConn) CloseWrite() error {
 	return nil
 }
 
+// setWriteBuffer bounds what the machine keeps of what is written. Where it can not, it keeps more.
+func (c *readableConn) setWriteBuffer(bytes int) {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(bytes)
+	}
+}
+
 type connKey struct{}
 
 // tellConn lets a connection know when a handler answers on it.

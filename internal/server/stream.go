@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -13,7 +14,14 @@ import (
 type responder struct {
 	c    echo.Context
 	wire *http.ResponseController // of the connection; echo's own Flush hides errors
+
+	mu      sync.Mutex
+	aborted bool
 }
+
+// sendBytesMax is what the machine may keep of a stream that its caller has not taken: what is kept takes no time, and a caller that reads slowly, but
+// fast enough, must not seem to read nothing while it empties a large buffer.
+const sendBytesMax = 64 << 10
 
 // responderOf returns what takes a streamed answer to a request; nil for a connection that can carry none. HTTP/1.0 has no chunks, so half an
 // answer would look like a whole one.
@@ -31,6 +39,9 @@ func (r *responder) Begin(head delivery.Answer, limit time.Duration) error {
 	writeServiceHead(h, head)
 	h.Set("Trailer", headerOutcome)
 	h.Set("X-Accel-Buffering", "no") // proxies of nginx's kind would hold it until its end
+	if conn, ok := r.c.Request().Context().Value(connKey{}).(*readableConn); ok {
+		conn.setWriteBuffer(sendBytesMax)
+	}
 	r.limit(limit)
 	r.c.Response().WriteHeader(head.Status)
 	return r.wire.Flush()
@@ -47,7 +58,20 @@ func (r *responder) Write(piece []byte, limit time.Duration) error {
 
 // limit bounds the next writes.
 func (r *responder) limit(limit time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.aborted {
+		limit = -time.Second
+	}
 	_ = r.wire.SetWriteDeadline(time.Now().Add(limit)) // as in limitWrite
+}
+
+// Abort implements delivery.Responder.
+func (r *responder) Abort() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.aborted = true
+	_ = r.wire.SetWriteDeadline(time.Now().Add(-time.Second)) // as in limitWrite
 }
 
 // finishStream ends a stream that was served, and breaks the connection of any other: a stream that ends looks whole. It does not return then.
