@@ -12,24 +12,33 @@ import (
 // beatTime bounds one heartbeat; a later one makes up for one that was missed.
 const beatTime = 3 * time.Second
 
-// beat says once a second that this process runs, until it stops.
+// beat says once a second that this process runs, until it stops. While it drains it leaves its shares of what services can take to the others as soon as
+// it has no part of them: that can last for minutes.
 func (a *App) beat(ctx context.Context) {
 	tick := time.NewTicker(replica.Every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTime)
-			defer cancel()
-			if err := (replica.Store{}).Leave(leaving, a.db, a.path.Owner()); err != nil {
-				a.log.Warn().Err(err).Msg("heartbeat")
-			}
+			a.leave(ctx)
 			return
 		case <-tick.C:
+		}
+		if a.stopping.Load() && a.path.Gate().Retire() {
+			a.leave(ctx)
+			return
 		}
 		if err := a.beatOnce(ctx); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("heartbeat")
 		}
+	}
+}
+
+func (a *App) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTime)
+	defer cancel()
+	if err := (replica.Store{}).Leave(ctx, a.db, a.path.Owner()); err != nil {
+		a.log.Warn().Err(err).Msg("heartbeat")
 	}
 }
 

@@ -25,6 +25,7 @@ type Gate struct {
 	mu       sync.Mutex
 	fleet    fleet
 	services map[uuid.UUID]*service
+	limited  int // places that are taken at services with a limit
 }
 
 // A service is what is under way at one service on this replica.
@@ -67,6 +68,17 @@ func (g *Gate) Alive(sent time.Time, members []uuid.UUID) {
 			delete(g.services, id)
 		}
 	}
+}
+
+// Retire gives up this replica's shares for good, as soon as no call has a part of them; it says whether that was so.
+func (g *Gate) Retire() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.limited > 0 {
+		return false
+	}
+	g.fleet = fleet{aliveFor: g.fleet.aliveFor}
+	return true
 }
 
 // Now reads the gate's clock.
@@ -137,6 +149,9 @@ func (p *Place) Take() (wait time.Duration, taken bool) {
 	}
 	s.taken++
 	p.taken = true
+	if p.limit != (Limit{}) {
+		g.limited++
+	}
 	if p.limit.Rate > 0 {
 		p.pace = p.limit.Rate.pace(len(g.fleet.members))
 		s.bucket.take(now, p.pace)
@@ -190,6 +205,9 @@ func (p *Place) Leave() {
 	defer g.mu.Unlock()
 	s := g.services[p.service]
 	s.taken--
+	if p.limit != (Limit{}) {
+		g.limited--
+	}
 	if p.pace > 0 && !p.spent {
 		s.bucket.giveBack(p.pace)
 		s.queue -= p.pace

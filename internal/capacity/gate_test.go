@@ -230,6 +230,24 @@ func TestGate_OfManyThatComeAtOnceNotOneTooManyIsLetIn(t *testing.T) {
 	}
 }
 
+func TestGate_Retire_GivesTheSharesUpOnceNoCallHasAPartOfThem(t *testing.T) {
+	t.Parallel()
+	g, _ := newAlone()
+	l := Limit{Places: 2}
+	limited := taken(g, uuid.New(), l, 1)[0]
+	taken(g, uuid.New(), Limit{}, 1)
+	if g.Retire() {
+		t.Error("it retires while a call has a place")
+	}
+	limited.Leave()
+	if !g.Retire() {
+		t.Error("it does not retire")
+	}
+	if _, free := g.Look(uuid.New(), l); free {
+		t.Error("it goes on to let calls in")
+	}
+}
+
 func TestGate_ForgetsWhatIsIdleAndNothingElse(t *testing.T) {
 	t.Parallel()
 	g, c := newAlone()
