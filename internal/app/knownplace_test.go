@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,12 +68,14 @@ func TestCapacity_OneThatStopsLeavesItsShareToTheOthersOnceItHasNoneOfIt(t *test
 	if n := running(); n != 2 {
 		t.Errorf("%d processes run, want 2", n)
 	}
+	end := sync.OnceFunc(func() { close(pieces) })
+	defer end() // else a stop would wait for it
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.App.Stop(context.WithoutCancel(t.Context())) }()
 	apptest.Eventually(t, "one process divides what services can take", func() bool { return running() == 1 })
 	pieces <- event
 	f.Next(event)
-	close(pieces)
+	end()
 	if _, err := f.Rest(); err != nil {
 		t.Error(err)
 	}

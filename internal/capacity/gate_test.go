@@ -375,9 +375,8 @@ func TestPlace_Turn_NobodyIsLetInWhoCouldHaveToWaitTooLong(t *testing.T) {
 				for _, p := range in { // they are not asked after all
 					p.Leave()
 				}
-				g.Alive(time.Now(), []uuid.UUID{self})
-				if s := g.services[id]; s != nil && s.queue != 0 {
-					t.Errorf("%v are left in the queue of nobody", s.queue)
+				if left := g.services[id].queue; left != 0 {
+					t.Errorf("%v are left in the queue of nobody", left)
 				}
 			})
 		})
