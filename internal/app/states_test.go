@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"market/internal/app/apptest"
+	"market/internal/payment"
 	"market/web"
 )
 
@@ -235,6 +236,29 @@ func TestEdits_OfTwoEditorsTheSecondIsToldByTheETag(t *testing.T) {
 		t.Errorf("a price that stock clients refuse: %s", warned.Body)
 	}
 	expect(t, "an endpoint that is no id", edit(at+"/endpoints/x", `{}`, ""), http.StatusNotFound, "not_found")
+}
+
+// A quote stands for as long as its price, whatever else of the listing changes meanwhile: also where its payer echoes all of it.
+func TestEdits_BreakNoQuoteThatIsOut(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	s := w.List(t, "quoted", apptest.Works, map[string]any{"timeout_ms": 120_000, "output_example": map[string]any{"ok": 1}})
+	payer, ask := w.Payer(t, 10*apptest.PriceUnits), apptest.Ask(s.URL)
+	said := apptest.Decode(t, w.Send(t, ask, "").Header.Get(payment.HeaderRequired))
+	signed := w.Sign(t, payer, w.Challenge(t, ask))
+	header := apptest.Rewritten(t, signed, func(p map[string]any) { p["extensions"] = said["extensions"] })
+	_, view := w.Admin(t, http.MethodGet, "/api/v1/services/quoted", nil)
+	id, _ := first(view["endpoints"])["id"].(string)
+	edit := map[string]any{"price_usd": "0.003", "timeout_ms": 5000, "input_example": map[string]any{"n": 77}, "output_example": nil, "description": "Another"}
+	if status, answer := w.Admin(t, http.MethodPatch, "/api/v1/services/quoted/endpoints/"+id, edit); status != http.StatusOK {
+		t.Fatalf("edit: %d %v", status, answer)
+	}
+	now := apptest.Decode(t, w.Send(t, ask, "").Header.Get(payment.HeaderRequired))
+	if was, is := first(said["accepts"])["maxTimeoutSeconds"], first(now["accepts"])["maxTimeoutSeconds"]; was == is || reflect.DeepEqual(said["extensions"], now["extensions"]) {
+		t.Fatalf("the terms are the same: %v and %v", said, now)
+	}
+	expect(t, "by the quote of before", w.Send(t, ask, header), http.StatusOK, "")
+	wantMoved(t, w, 1, 0)
 }
 
 // An edit changes what it names and nothing else, of everything that a listing may have: the example of the document shows each member.

@@ -107,6 +107,7 @@ type Path struct {
 	quotes   atomic.Pointer[quotes]
 	claiming claiming
 	resends  chan struct{} // of payments that a facilitator said it had settled
+	weighing chan struct{} // words of facilitators
 	walking  sync.WaitGroup
 	// streaming ends when the program can wait for streams no longer.
 	streaming  context.Context
@@ -117,7 +118,8 @@ type Path struct {
 // gate who else is.
 func NewPath(c Config) *Path {
 	owner := uuid.Must(uuid.NewV7())
-	p := &Path{Config: c, owner: owner, gate: capacity.NewGate(owner, replica.AliveFor, time.Now), resends: make(chan struct{}, wordResends)}
+	p := &Path{Config: c, owner: owner, gate: capacity.NewGate(owner, replica.AliveFor, time.Now), resends: make(chan struct{}, wordResends),
+		weighing: make(chan struct{}, wordsAtOnce)}
 	p.streaming, p.endStreams = context.WithCancel(context.Background())
 	return p
 }
