@@ -238,6 +238,35 @@ func TestEdits_OfTwoEditorsTheSecondIsToldByTheETag(t *testing.T) {
 	expect(t, "an endpoint that is no id", edit(at+"/endpoints/x", `{}`, ""), http.StatusNotFound, "not_found")
 }
 
+// Every change of a listing rests on the revision that it names, and its answer names the one that stands.
+func TestEdits_EveryChangeRestsOnTheRevisionThatItNames(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	w.List(t, "edited", apptest.Works, nil)
+	at := "/api/v1/services/edited"
+	_, view := w.Admin(t, http.MethodGet, at, nil)
+	id, _ := first(view["endpoints"])["id"].(string)
+	for _, step := range []struct{ method, path, body, match, tag string }{
+		{http.MethodPost, at + "/endpoints", `{"method":"GET","path":"/more","price_usd":"0.002"}`, `"1"`, `"2"`},
+		{http.MethodDelete, at + "/endpoints/" + id, ``, `"2"`, `"3"`},
+		{http.MethodPost, at + "/secret", ``, `"3"`, `"3"`},
+		{http.MethodPost, "/api/v1/admin/services/edited/suspend", `{"reason":"a look"}`, `"3"`, `"3"`},
+		{http.MethodPost, "/api/v1/admin/services/edited/relist", `{"reason":"seen"}`, `"3"`, `"3"`},
+		{http.MethodDelete, at, ``, `"3"`, `"3"`},
+	} {
+		send := func(match string) apptest.Answer {
+			h := adminHeader.Clone()
+			h.Set("If-Match", match)
+			return w.Send(t, apptest.Asking{Method: step.method, URL: w.URL + step.path, Body: step.body, Header: h}, "")
+		}
+		name := step.method + " " + step.path
+		expect(t, name, send(`"9"`), http.StatusPreconditionFailed, "revision_changed")
+		if a := send(step.match); a.Status >= 300 || a.Header.Get("ETag") != step.tag {
+			t.Errorf("%s: %d, ETag %s, %s; want %s", name, a.Status, a.Header.Get("ETag"), a.Body, step.tag)
+		}
+	}
+}
+
 // A quote stands for as long as its price, whatever else of the listing changes meanwhile: also where its payer echoes all of it.
 func TestEdits_BreakNoQuoteThatIsOut(t *testing.T) {
 	t.Parallel()

@@ -176,8 +176,29 @@ func (e *Endpoint) ParsePatch(body []byte, rules Rules) (EndpointDraft, error) {
 const lockSlugSQL = `
 SELECT 1 FROM services WHERE slug = $1 FOR NO KEY UPDATE`
 
-// open locks a service, in a statement of its own so that what is read then is the newest, and returns it as it stands.
+// At locks a service for a change that rests on one of these revisions, nil for any, and returns it as it stands.
+func (st Store) At(ctx context.Context, tx pgx.Tx, slug string, revisions []int64) (Service, error) {
+	s, err := st.lockNamed(ctx, tx, slug)
+	if err != nil {
+		return Service{}, err
+	}
+	return s, s.restsOn(revisions)
+}
+
+// open is At for an edit, which what is retired does not get any more.
 func (st Store) open(ctx context.Context, tx pgx.Tx, slug string, edit Edit) (Service, error) {
+	s, err := st.lockNamed(ctx, tx, slug)
+	switch {
+	case err != nil:
+		return Service{}, err
+	case s.State == Retired:
+		return Service{}, refusal.New(call.Conflict, "the service is retired, which is for good")
+	}
+	return s, s.restsOn(edit.Revisions)
+}
+
+// lockNamed locks a service in a statement of its own, so that what is read then is the newest.
+func (st Store) lockNamed(ctx context.Context, tx pgx.Tx, slug string) (Service, error) {
 	if !slugForm.MatchString(slug) {
 		return Service{}, refusal.New(call.NotFound, "no such service")
 	}
@@ -185,16 +206,14 @@ func (st Store) open(ctx context.Context, tx pgx.Tx, slug string, edit Edit) (Se
 	if err := tx.QueryRow(ctx, lockSlugSQL, slug).Scan(&one); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return Service{}, fmt.Errorf("lock service %s: %w", slug, err)
 	}
-	s, err := st.Find(ctx, tx, slug)
-	switch {
-	case err != nil:
-		return Service{}, err
-	case s.State == Retired:
-		return Service{}, refusal.New(call.Conflict, "the service is retired, which is for good")
-	case edit.Revisions != nil && !slices.Contains(edit.Revisions, s.Revision):
-		return Service{}, refusal.New(call.RevisionChanged, "somebody changed the service meanwhile: it stands at revision %d; read it again", s.Revision)
+	return st.Find(ctx, tx, slug)
+}
+
+func (s *Service) restsOn(revisions []int64) error {
+	if revisions != nil && !slices.Contains(revisions, s.Revision) {
+		return refusal.New(call.RevisionChanged, "somebody changed the service meanwhile: it stands at revision %d; read it again", s.Revision)
 	}
-	return s, nil
+	return nil
 }
 
 const retiredEndpointSQL = `

@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,8 +62,11 @@ func lockForSecrets(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID) (baseUR
 }
 
 const (
+	sealedHeadersSQL = `
+SELECT name, sealed FROM service_headers WHERE service_id = $1`
+
 	removeHeadersSQL = `
-DELETE FROM service_headers WHERE service_id = $1 AND ($2 OR name = ANY($3))`
+DELETE FROM service_headers WHERE service_id = $1 AND ($2 AND name <> ALL($4) OR name = ANY($3))`
 
 	setHeaderSQL = `
 INSERT INTO service_headers (service_id, name, sealed) VALUES ($1, $2, $3)
@@ -72,16 +77,24 @@ SELECT name, set_at, length(name) + length(sealed) FROM service_headers WHERE se
 )
 
 // SetHeaders changes the headers of a service and returns their names. More than a service may have is a refusal with InvalidRequest. They are
-// bound to the host of its base URL as it is in this transaction: whoever moves a service to another host sets them again.
+// bound to the host of its base URL as it is in this transaction: whoever moves a service to another host sets them again. A header that is so already
+// stays as it is, and since when.
 func (s Secrets) SetHeaders(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, c HeaderChange) ([]ServiceHeader, error) {
 	baseURL, err := lockForSecrets(ctx, tx, serviceID)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(ctx, removeHeadersSQL, serviceID, c.Replace, c.Remove); err != nil {
+	stands, err := s.standing(ctx, tx, serviceID, baseURL)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, removeHeadersSQL, serviceID, c.Replace, c.Remove, slices.AppendSeq([]string{}, maps.Keys(c.Set))); err != nil {
 		return nil, fmt.Errorf("remove headers of service %s: %w", serviceID, err)
 	}
 	for name, value := range c.Set {
+		if is, ok := stands[name]; ok && is == value.Reveal() {
+			continue
+		}
 		sealed, err := s.box.Seal([]byte(value.Reveal()), headerContext(serviceID, name, baseURL))
 		if err != nil {
 			return nil, fmt.Errorf("seal header %s of service %s: %w", name, serviceID, err)
@@ -109,6 +122,27 @@ func (s Secrets) SetHeaders(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 		return nil, refusal.New(call.InvalidRequest, "%s", problem)
 	}
 	return headers, nil
+}
+
+// standing returns the headers of a service as far as they are for this host.
+func (s Secrets) standing(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, baseURL string) (map[string]string, error) {
+	rows, err := tx.Query(ctx, sealedHeadersSQL, serviceID)
+	if err != nil {
+		return nil, fmt.Errorf("read headers of service %s: %w", serviceID, err)
+	}
+	stands := map[string]string{}
+	var name string
+	var sealed []byte
+	_, err = pgx.ForEachRow(rows, []any{&name, &sealed}, func() error {
+		if value, err := s.box.Open(sealed, headerContext(serviceID, name, baseURL)); err == nil {
+			stands[name] = string(value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read headers of service %s: %w", serviceID, err)
+	}
+	return stands, nil
 }
 
 const (

@@ -66,20 +66,14 @@ func (s *Server) newSecret(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
-	if err != nil {
-		return err
-	}
 	var secret config.Secret
 	var since time.Time
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		secret, since, err = s.secrets.NewSecret(ctx, tx, service.ID, after)
+	_, err = s.change(c, func(tx pgx.Tx, service *catalog.Service) (err error) {
+		secret, since, err = s.secrets.NewSecret(c.Request().Context(), tx, service.ID, after)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.reload(c)
 	return s.writeJSON(c, http.StatusCreated, typeJSON, secretView{Value: secret.Reveal(), Since: timeJSON(since)})
 }

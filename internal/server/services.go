@@ -100,14 +100,13 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 
 // retireService serves DELETE /api/v1/services/{slug}.
 func (s *Server) retireService(c echo.Context) error {
-	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
+	_, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
+		_, err := s.store.Retire(c.Request().Context(), tx, service.ID, "retired by an admin")
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.Retire(c.Request().Context(), s.db, service.ID, "retired by an admin"); err != nil {
-		return err
-	}
-	s.reload(c)
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -121,38 +120,30 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
-	if err != nil {
-		return err
-	}
 	var made *catalog.Endpoint
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		made, err = s.store.AddEndpoint(ctx, tx, service.ID, draft, catalog.AdminToken)
+	service, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) (err error) {
+		made, err = s.store.AddEndpoint(c.Request().Context(), tx, service.ID, draft, catalog.AdminToken)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.reload(c)
 	return s.writeChanged(c, http.StatusCreated, &service, made)
 }
 
 // retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
 func (s *Server) retireEndpoint(c echo.Context) error {
-	endpoint, service, err := s.endpointOf(c)
+	endpoint, _, err := s.endpointOf(c)
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		_, err := s.store.RetireEndpoint(ctx, tx, &service, endpoint.ID, catalog.AdminToken)
+	_, err = s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
+		_, err := s.store.RetireEndpoint(c.Request().Context(), tx, service, endpoint.ID, catalog.AdminToken)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.reload(c)
 	return c.NoContent(http.StatusNoContent)
 }
 
