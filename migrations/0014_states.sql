@@ -67,7 +67,8 @@ SELECT id, state_since, 'listed', state_cause, state_actor, state, coalesce(null
   FROM services WHERE state <> 'listed' ORDER BY id;
 
 -- A cause leads to one state, so a state that changes and keeps its cause was written by somebody who names none: a program from before this
--- migration, which knows two such changes, or a person, who has to.
+-- migration, which knows two such changes, or a person. The two are taken for that program's: by its words nobody can tell a person who types one.
+-- Every other change has to name its cause.
 -- +goose StatementBegin
 CREATE FUNCTION service_state_named() RETURNS trigger
 LANGUAGE plpgsql

@@ -126,6 +126,7 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	case f.onChain && c.Word != "" && f.depth < rail.Network.ServeAtDepth:
 		return nil // no proof yet, by the measure of every other payment, and nothing to send again
 	case f.onChain:
+		p.unseen.Delete(c.Word)
 		return lives(ctx, p.DB, c, paymentMined, f.proof, 0)
 	case f.usedElsewhere && c.Word != "" && (c.WordAge < wordPatience || c.UsedFor < surelyUsed):
 		return sawUsed(ctx, p.DB, c, true) // looked at again: that a log is not there yet is no proof

@@ -108,6 +108,7 @@ type Path struct {
 	claiming claiming
 	resends  chan struct{} // of payments that a facilitator said it had settled
 	weighing chan struct{} // words of facilitators
+	unseen   sync.Map      // of facilitators, by name, of which was said that our node does not see what they settled
 	walking  sync.WaitGroup
 	// streaming ends when the program can wait for streams no longer.
 	streaming  context.Context

@@ -320,6 +320,23 @@ func TestBelieved_OnlyTheOwnerOfAnOpenCallSettlesOnAWord(t *testing.T) {
 	}
 }
 
+// A payment that failed before and is believed now is no payment that its payer had undone, however its call ends.
+func TestBelieved_WhatWentWrongBeforeIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	c := s.claim(t)
+	s.exec(t, `UPDATE calls SET state = 'unknown', why = '`+string(payment.CodeFunds)+`' WHERE id = $1`, c.ID)
+	d, ok := s.onWord(t, c, word("hosted"), cents("1"))
+	if !ok {
+		t.Fatal("it is not believed")
+	}
+	s.record(t, d.end(call.RejectedByService, "status 422"))
+	payer, err := payment.Store{}.Payer(t.Context(), s.db, payment.Identity{Network: network, Asset: c.Signed.Asset, Payer: c.Signed.From})
+	if err != nil || payer.Broke != 0 || payer.Undone != 0 {
+		t.Errorf("its payer is %+v, %v", payer, err)
+	}
+}
+
 func TestBelieved_AServiceThatRestsIsNotAsked(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

@@ -169,6 +169,32 @@ func TestSendAgain_AFewAtATime(t *testing.T) {
 	}
 }
 
+// Each of many payments is looked at every few seconds: what is wrong is said once, and again only after it was right.
+func TestSendAgain_WhoseWordsDoNotComeTrueIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	c := s.believedAgo(t, wordPatience)
+	says, to := &fakeChain{}, &sender{}
+	p, rail, _ := s.sweeping(says, to)
+	look := func(when string, depth int, of string, want bool) {
+		t.Helper()
+		says.depth = depth
+		looked := c
+		looked.Word = of
+		if err := p.sendAgain(t.Context(), rail, looked); (err != nil) != want {
+			t.Errorf("%s: %v, want that something is said: %v", when, err, want)
+		}
+	}
+	look("the first", 0, "hosted", true)
+	look("the second", 0, "hosted", false)
+	look("another facilitator's", 0, "other", true)
+	look("one that came true", 1, "hosted", false)
+	look("the first after that", 0, "hosted", true)
+	if to.sent != 4 {
+		t.Errorf("sent %d times, want every one that is not there", to.sent)
+	}
+}
+
 // Two replicas that look at one payment write it off once, and tell the operator once.
 func TestLose_AWordIsWrittenOffOnce(t *testing.T) {
 	t.Parallel()
