@@ -74,7 +74,7 @@ func openShop(t *testing.T) *shop {
 	resting := s.List(t, "resting", apptest.Fails, map[string]any{"description": "Broken inside"})
 	s.refunded = s.Pay(t, payer, s.Challenge(t, apptest.Ask(resting.URL)), apptest.Ask(resting.URL)).Call()
 	for slug, reason := range map[string]string{"service-0": "delisted", "service-1": "retired"} {
-		s.exec(t, `UPDATE services SET state = $2, state_reason = '3 strikes in 24h0m0s: ' || $3, state_since = market_now() WHERE slug = $1`, slug, reason, hostileName)
+		s.exec(t, `UPDATE services SET state = $2, state_reason = '3 strikes within 24 h: ' || $3, state_since = market_now() WHERE slug = $1`, slug, reason, hostileName)
 	}
 	s.exec(t, `
 INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at, upstream_status, latency_us,
