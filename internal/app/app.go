@@ -48,6 +48,7 @@ type App struct {
 	wraps     wraps
 	streams   delivery.StreamLimits
 	resolver  upstream.Resolver // nil: that of the machine
+	guarded   bool              // private addresses are for nobody, see Guarded
 	publicURL string
 
 	path   *delivery.Path
@@ -123,7 +124,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err := a.watch(background, databaseURL, listings, board); err != nil {
 		return nil, err
 	}
-	client := upstream.New(upstream.Options{AllowPrivate: c.Dev, Canaries: upstream.NewCanaries(c.Canaries, now), Resolver: a.resolver})
+	client := upstream.New(upstream.Options{AllowPrivate: c.Dev && !a.guarded, Canaries: upstream.NewCanaries(c.Canaries, now), Resolver: a.resolver})
 	a.prober = upstream.NewProber(client, c.ProbeTTL, now)
 	a.stops = append(a.stops, func(ctx context.Context) error { return a.prober.Close(ctx) })
 	fold := c.Cooldown

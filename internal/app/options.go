@@ -28,6 +28,9 @@ func WithStreamLimits(l delivery.StreamLimits) Option { return func(a *App) { a.
 // WithResolver looks the names of services up in another way.
 func WithResolver(r upstream.Resolver) Option { return func(a *App) { a.resolver = r } }
 
+// Guarded lets services be at public addresses alone, in development mode too.
+func Guarded() Option { return func(a *App) { a.guarded = true } }
+
 func (w wraps) around(r rail) (delivery.Settler, delivery.Words, refund.Sender) {
 	var (
 		settler delivery.Settler = r.failover

@@ -59,6 +59,24 @@ func routesOf(s *Service) routes {
 	return sorted
 }
 
+// first is the endpoint that has a path, as a service is asked for it. Of "/{any}" and a dearer "/now" the first takes "/%6eow", and the service
+// would be asked for the second: a spelling that is one endpoint's here and another's there is nobody's.
+func (r routes) first(method, upstreamPath string) *Endpoint {
+	path, ok := cutPath(upstreamPath)
+	if !ok {
+		return nil
+	}
+	for _, e := range r {
+		if e.Method != method {
+			continue
+		}
+		if _, ok := e.template.match(path); ok {
+			return e
+		}
+	}
+	return nil
+}
+
 // Route finds the endpoint that a request is for. escapedPath is what follows the service's name in the request's escaped path, cut
 // off before any decoding. NotFound for a service or path that nobody lists, in whatever spelling; MethodNotAllowed for a known path.
 // A delisted or retired service is found too: see Target.Listed.
@@ -78,8 +96,12 @@ func (s *Snapshot) Route(slug, method, escapedPath string) (Target, *refusal.Err
 			continue
 		}
 		if e.Method == method {
+			asked := e.template.build(params)
+			if s.routes[service.ID].first(method, asked) != e {
+				return Target{}, refusal.New(call.NotFound, "the service has no such path")
+			}
 			return Target{
-				Service: service, Endpoint: e, Params: params, UpstreamPath: e.template.build(params),
+				Service: service, Endpoint: e, Params: params, UpstreamPath: asked,
 				Allow: []string{method},
 			}, nil
 		}
