@@ -16,7 +16,7 @@ func person(t *testing.T, w *apptest.World, method, path string) apptest.Answer 
 
 func TestPages_SayWhatCanBeBought(t *testing.T) {
 	t.Parallel()
-	w := apptest.Start(t)
+	w := apptest.Start(t, "MARKET_PROBE_TTL=10m")
 	s := w.List(t, "mute", apptest.Works, nil)
 	has := func(what, path string, status int, texts ...string) {
 		t.Helper()
@@ -41,11 +41,10 @@ func TestPages_SayWhatCanBeBought(t *testing.T) {
 	}
 
 	s.SetLive(false)
-	if a := w.Send(t, apptest.Ask(s.URL), ""); a.Status != http.StatusServiceUnavailable {
-		t.Fatalf("asked of a service that is away: %d %s", a.Status, a.Body)
-	}
+	payer := w.Payer(t, apptest.PriceUnits)
+	expect(t, "a call of a service that is away", w.Pay(t, payer, w.Challenge(t, apptest.Ask(s.URL)), apptest.Ask(s.URL)), http.StatusServiceUnavailable, "not_live")
 	has("a service that is away", "/", http.StatusOK, ">does not answer<")
-	has("its own page", "/services/mute", http.StatusOK, ">does not answer<", "nobody is asked to pay for it until it does")
+	has("its own page", "/services/mute", http.StatusOK, ">does not answer<", "It is looked at again before a payment is taken")
 
 	if status, answer := w.Admin(t, http.MethodPost, "/api/v1/admin/services/mute/suspend", map[string]any{"reason": "for the test"}); status != http.StatusOK {
 		t.Fatalf("suspend: %d %v", status, answer)

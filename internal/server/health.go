@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// seenAge is how long a page speaks of a probe that failed: while people want the service, it is probed again within a minute or so.
+	// seenAge is how long a page speaks of a probe that failed, unless its verdict counts for longer: while people want the service, it is probed
+	// again within a minute or so.
 	seenAge = 2 * time.Minute
 	// closedTime is how long a page waits to hear whether anybody can pay.
 	closedTime = 500 * time.Millisecond
@@ -25,7 +26,7 @@ func (s *Server) dead(v *catalog.Service) bool {
 		return false
 	}
 	seen, ok := s.path.Prober.Seen(v)
-	return ok && !seen.Live && seen.Reason != call.EgressDown && seen.Reason != call.LocalError && s.now().Sub(seen.At) < seenAge
+	return ok && !seen.Live && seen.Reason != call.EgressDown && seen.Reason != call.LocalError && s.now().Sub(seen.At) < max(seenAge, s.path.Prober.TTL())
 }
 
 // closed says that no call can be paid just now, on no network. What is not known in time is taken for ready: it is a notice and decides nothing.

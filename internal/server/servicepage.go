@@ -119,7 +119,7 @@ func (s *Server) explain(v *catalog.Service, rest time.Duration) string {
 	case rest > 0:
 		return "This service failed a moment ago and rests for " + span(rest.Round(time.Second)) + ": nobody is asked to pay for it meanwhile."
 	case s.dead(v):
-		return "This service did not answer when it was looked at last: nobody is asked to pay for it until it does."
+		return "This service did not answer when it was looked at last. It is looked at again before a payment is taken: as long as it does not answer, none is."
 	}
 	return ""
 }
