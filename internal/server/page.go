@@ -12,7 +12,10 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"market/docs"
+	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/refusal"
 	"market/web"
 )
 
@@ -109,10 +112,23 @@ func (s *Server) pages(e *echo.Echo) {
 		e.Add(method, "/calls", s.findCalls)
 		e.Add(method, "/calls/:id", s.callByID)
 		e.Add(method, "/rules", s.rulesTable)
+		e.Add(method, "/docs/:name", guide)
 	}
 	e.GET("/style.css", s.asset("text/css; charset=utf-8", web.Style))
 	e.GET("/favicon.svg", s.asset("image/svg+xml", web.Icon))
 	e.GET("/favicon.ico", s.asset("image/svg+xml", web.Icon))
+}
+
+// guide serves a document as the text that it is written in.
+func guide(c echo.Context) error {
+	text, err := docs.Public.ReadFile(c.Param("name"))
+	if err != nil {
+		return refusal.New(call.NotFound, "there is no such document")
+	}
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", text)
 }
 
 // asset serves what changes with the program only.

@@ -178,6 +178,21 @@ func TestAssets_ComeAsWhatTheyAre(t *testing.T) {
 	}
 }
 
+func TestGuide_IsTheDocumentAsText(t *testing.T) {
+	t.Parallel()
+	public := newTestServer().Public().Handler
+	for path, want := range map[string]int{"/docs/api.md": 200, "/docs/outcomes.md": 200, "/docs/providers.md": 200, "/docs/receipts.md": 200,
+		"/docs/operations.md": 404, "/docs/": 404, "/docs/..%2fdocs.go": 404, "/docs/.": 404} {
+		answer := httptest.NewRecorder()
+		public.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		h := answer.Header()
+		if answer.Code != want || want == http.StatusOK && (h.Get("Content-Type") != "text/plain; charset=utf-8" || h.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.HasPrefix(answer.Body.String(), "# ")) {
+			t.Errorf("%s: %d %v", path, answer.Code, h)
+		}
+	}
+}
+
 func TestWords_RoundInNobodysFavour(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
