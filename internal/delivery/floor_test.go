@@ -48,6 +48,21 @@ func TestPath_Offered_WhereThePriceReachesTheFloor(t *testing.T) {
 	}
 }
 
+func TestPath_OfferedOn_EitherNameOfANetworkWhosePriceReachesItsFloor(t *testing.T) {
+	t.Parallel()
+	p := &Path{Config: Config{Rails: []Rail{
+		{Network: chain.Network{ID: "eip155:1", FloorUSD: decimal.RequireFromString("0.5")}},
+		{Network: chain.Network{ID: "eip155:8453", V1Name: "base"}},
+	}}}
+	for network, want := range map[string][2]bool{"eip155:1": {false, true}, "eip155:8453": {true, true}, "Base": {true, true}, "eip155:2": {}, "": {}} {
+		for i, price := range []string{"0.4", "0.5"} {
+			if got := p.OfferedOn(network)(catalog.Price{USD: decimal.RequireFromString(price)}); got != want[i] {
+				t.Errorf("%s on %q: %v, want %v", price, network, got, want[i])
+			}
+		}
+	}
+}
+
 // What a raised floor leaves out takes no payment either. Who signed it is known all the same, so that a payment of before is found.
 func TestPath_Admit_APaymentWhereThePriceIsBelowTheFloorIsRefused(t *testing.T) {
 	t.Parallel()

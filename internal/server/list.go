@@ -54,14 +54,17 @@ func (s scores) of(service uuid.UUID) delivery.Tally {
 func (s *Server) search(c echo.Context, q catalog.Query) (catalog.Page, scores) {
 	var read scores
 	read.tallies, read.at = s.scores.All(c.Request().Context())
+	if q.Network != "" {
+		q.Offered = s.path.OfferedOn(q.Network)
+	}
 	return s.catalog.Current().Search(q, func(service uuid.UUID) int { return read.tallies[service].Score() }), read
 }
 
-// refuseForeign refuses a network that is none of ours: every endpoint is for sale on every network of ours, and on no other.
+// refuseForeign refuses a network that is none of ours: nothing is for sale there.
 func (s *Server) refuseForeign(q catalog.Query) error {
 	var ours []string
 	for _, n := range s.networks {
-		if q.Network == "" || n.ID == q.Network || (n.V1Name != "" && strings.EqualFold(n.V1Name, q.Network)) {
+		if q.Network == "" || n.Named(q.Network) {
 			return nil
 		}
 		ours = append(ours, n.ID)
