@@ -228,6 +228,10 @@ func TestSecrets_TheSecretOfAServiceChangesWithoutAGap(t *testing.T) {
 	if got := shown(); got != first {
 		t.Errorf("before its time the service is shown another secret than the first")
 	}
+	_, list := w.Admin(t, http.MethodGet, "/api/v1/services/keeper/revisions", nil)
+	if kept := fmt.Sprint(list); !strings.Contains(kept, "by:admin token") || !strings.Contains(kept, fmt.Sprint("sent_from:", made["sent_from"])) || strings.Contains(kept, second) {
+		t.Errorf("of the new secret the revisions say %s", kept)
+	}
 	w.Shift(t, 601*time.Second)
 	apptest.Eventually(t, "the second secret is sent", func() bool { return shown() == second })
 
