@@ -13,11 +13,14 @@ import (
 // columnsSQL is a service with one of its endpoints and that endpoint's prices, the current one first. $1 is how long an older price
 // stays acceptable after it was followed by another. Everything is read by one statement, so no endpoint is ever seen without its
 // service or its price. Nulls in lists, which only a bad row has, are left out: they would keep every other service from being read.
+// What is sealed comes with the first endpoint alone, which is the one that the service is made of.
 const columnsSQL = `
 SELECT s.id, s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
        coalesce(s.capacity_tenths_per_second, 0), coalesce(s.capacity_concurrency, 0),
        s.state, s.state_cause, s.state_actor, s.state_by, s.state_reason, s.state_since, s.created_at, s.revision, s.base_url_since,
-       h.names, h.sealed, h.set_at, x.sealed, x.since, n.sealed, n.since,
+       h.names, CASE WHEN row_number() OVER (PARTITION BY s.id ORDER BY e.id) = 1 THEN h.sealed END, h.set_at,
+       CASE WHEN row_number() OVER (PARTITION BY s.id ORDER BY e.id) = 1 THEN x.sealed END, x.since,
+       CASE WHEN row_number() OVER (PARTITION BY s.id ORDER BY e.id) = 1 THEN n.sealed END, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
        array_remove(e.served_statuses, NULL), e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
        p.revisions, p.prices, p.untils`
