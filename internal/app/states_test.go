@@ -114,7 +114,7 @@ func TestStates_ADelistedServiceIsNotPutBackLikeASuspendedOne(t *testing.T) {
 	if status, problem := w.Admin(t, http.MethodPost, "/api/v1/admin/services/nobody/suspend", why); status != http.StatusNotFound {
 		t.Errorf("nobody: %d %v", status, problem)
 	}
-	want := []string{"listed>delisted strikes: 1 strikes within 24h0m0s by ", ">listed created: created by "}
+	want := []string{"listed>delisted strikes: 1 strikes within 24 h by ", ">listed created: created by "}
 	if got := events(t, w, "struck", nil); !slices.Equal(got, want) {
 		t.Errorf("everybody sees %q, want %q", got, want)
 	}

@@ -12,7 +12,6 @@ import (
 	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/config"
-	"market/internal/delivery"
 	"market/internal/refusal"
 )
 
@@ -87,14 +86,11 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	tallies, err := delivery.TalliesOf(c.Request().Context(), s.db, service.ID)
-	if err != nil {
-		return err
-	}
+	tallies, at := s.scores.Of(c.Request().Context(), service.ID)
 	if strings.HasPrefix(c.Path(), "/services/") && wantsPage(c.Request()) {
-		return s.writeServicePage(c, &service, tallies)
+		return s.writeServicePage(c, &service, tallies, at)
 	}
-	view.Record = recordViewOf(tallies...)
+	view.Record = recordViewOf(at, tallies...)
 	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 
@@ -208,7 +204,7 @@ type serviceView struct {
 	Events []eventView `json:"events,omitempty"`
 	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.
 	Checked *checkedView `json:"checked,omitempty"`
-	// Record is there where a service is read, and not where one is made.
+	// Record is there where a service is read, and not where one is made or where the record could not be read.
 	Record *recordView `json:"record,omitempty"`
 	// Checks are for whoever has just made the listing.
 	Checks []checkView `json:"checks,omitempty"`
