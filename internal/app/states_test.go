@@ -249,10 +249,10 @@ func TestEdits_EveryChangeRestsOnTheRevisionThatItNames(t *testing.T) {
 	for _, step := range []struct{ method, path, body, match, tag string }{
 		{http.MethodPost, at + "/endpoints", `{"method":"GET","path":"/more","price_usd":"0.002"}`, `"1"`, `"2"`},
 		{http.MethodDelete, at + "/endpoints/" + id, ``, `"2"`, `"3"`},
-		{http.MethodPost, at + "/secret", ``, `"3"`, `"3"`},
-		{http.MethodPost, "/api/v1/admin/services/edited/suspend", `{"reason":"a look"}`, `"3"`, `"3"`},
-		{http.MethodPost, "/api/v1/admin/services/edited/relist", `{"reason":"seen"}`, `"3"`, `"3"`},
-		{http.MethodDelete, at, ``, `"3"`, `"3"`},
+		{http.MethodPost, at + "/secret", ``, `"3"`, `"4"`},
+		{http.MethodPost, "/api/v1/admin/services/edited/suspend", `{"reason":"a look"}`, `"4"`, `"4"`},
+		{http.MethodPost, "/api/v1/admin/services/edited/relist", `{"reason":"seen"}`, `"4"`, `"4"`},
+		{http.MethodDelete, at, ``, `"4"`, `"4"`},
 	} {
 		send := func(match string) apptest.Answer {
 			h := adminHeader.Clone()

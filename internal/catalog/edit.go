@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"market/internal/call"
+	"market/internal/config"
 	"market/internal/refusal"
 )
 
@@ -37,7 +39,7 @@ UPDATE services
  WHERE id = $1`
 
 // EditService changes what a service says of itself. What comes out is checked as a whole, as if it were new, with every problem at once; the same
-// edit again changes nothing and makes no revision. It holds for every call that is asked from then on; those that are under way end as they began.
+// edit again changes nothing and makes no revision. It holds for every call that is asked from then on.
 func (st Store) EditService(ctx context.Context, tx pgx.Tx, slug string, edit Edit, rules Rules) (Edited, error) {
 	s, err := st.open(ctx, tx, slug, edit)
 	if err != nil {
@@ -66,6 +68,26 @@ func (st Store) EditHeaders(ctx context.Context, tx pgx.Tx, slug string, change 
 		return Edited{}, err
 	}
 	return st.editHeaders(ctx, tx, &s, change, edit)
+}
+
+// EditSecret makes another secret for a service: see Secrets.NewSecret. What is kept of it is who asked for it, and from when it is sent.
+func (st Store) EditSecret(ctx context.Context, tx pgx.Tx, slug string, after time.Duration, edit Edit) (config.Secret, time.Time, Edited, error) {
+	s, err := st.open(ctx, tx, slug, edit)
+	if err != nil {
+		return config.Secret{}, time.Time{}, Edited{}, err
+	}
+	value, since, err := edit.Secrets.NewSecret(ctx, tx, s.ID, after)
+	if err != nil {
+		return config.Secret{}, time.Time{}, Edited{}, err
+	}
+	sentFrom := func(at time.Time) document {
+		if at.IsZero() {
+			return document{}
+		}
+		return document{"secret": map[string]any{"sent_from": at.UTC().Format(time.RFC3339Nano)}}
+	}
+	s.Revision, err = revise(ctx, tx, s.ID, revised{by: edit.By, before: sentFrom(s.Secret.Since), after: sentFrom(since)})
+	return value, since, Edited{Service: s, Changed: true}, err
 }
 
 // editHeaders ends an edit of a service that stood as was: it changes the headers, and keeps what is different now.

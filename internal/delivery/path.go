@@ -37,6 +37,8 @@ const (
 	readyRetry   = 5 * time.Second
 	// awayRetry is what a caller is told to wait for a service that an admin took off the shelf for now.
 	awayRetry = time.Hour
+	// brokenRetry is what it is told to wait for a service whose listing cannot be used: a key that comes back is seen within that.
+	brokenRetry = time.Minute
 	// placeTime is how long a call that is paid waits for a place at its service until its caller is told to come again.
 	placeTime = 5 * time.Second
 	// turnTime is how long a call waits at most so that its service is asked at an even pace. The lease has askGrace for it and for recordTime.

@@ -68,9 +68,9 @@ func (s *Server) newSecret(c echo.Context) error {
 	}
 	var secret config.Secret
 	var since time.Time
-	_, err = s.change(c, func(tx pgx.Tx, service *catalog.Service) (err error) {
-		secret, since, err = s.secrets.NewSecret(c.Request().Context(), tx, service.ID, after)
-		return err
+	_, err = s.edit(c, func(tx pgx.Tx) (edited catalog.Edited, err error) {
+		secret, since, edited, err = s.store.EditSecret(c.Request().Context(), tx, c.Param("slug"), after, s.editOf(c, body))
+		return edited, err
 	})
 	if err != nil {
 		return err
