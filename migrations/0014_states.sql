@@ -30,6 +30,9 @@ INSERT INTO service_moves (from_state, cause, actor, to_state) VALUES
 	('',          'created',    'admin',    'listed'),
 	('',          'created',    'system',   'listed'),
 	('listed',    'strikes',    'recorder', 'delisted'),
+	-- What is off the shelf for a while can still get the strikes that delist it, by the calls that were under way.
+	('suspended', 'strikes',    'recorder', 'delisted'),
+	('held',      'strikes',    'recorder', 'delisted'),
 	('listed',    'suspension', 'admin',    'suspended'),
 	('held',      'suspension', 'admin',    'suspended'),
 	('listed',    'review',     'admin',    'held'),
