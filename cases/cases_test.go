@@ -28,7 +28,7 @@ var groups = []struct {
 	{"V", "value", true},
 	{"R", "replay and race", true},
 	{"X", "settlement", true},
-	{"P", "proxying", false},
+	{"P", "proxying", true},
 	{"N", "provider URLs", true},
 	{"F", "refunds", true},
 	{"O", "payouts", false},

@@ -30,6 +30,9 @@ INSERT INTO service_moves (from_state, cause, actor, to_state) VALUES
 	('',          'created',    'admin',    'listed'),
 	('',          'created',    'system',   'listed'),
 	('listed',    'strikes',    'recorder', 'delisted'),
+	-- What is off the shelf for a while can still get the strikes that delist it, by the calls that were under way.
+	('suspended', 'strikes',    'recorder', 'delisted'),
+	('held',      'strikes',    'recorder', 'delisted'),
 	('listed',    'suspension', 'admin',    'suspended'),
 	('held',      'suspension', 'admin',    'suspended'),
 	('listed',    'review',     'admin',    'held'),
@@ -67,7 +70,8 @@ SELECT id, state_since, 'listed', state_cause, state_actor, state, coalesce(null
   FROM services WHERE state <> 'listed' ORDER BY id;
 
 -- A cause leads to one state, so a state that changes and keeps its cause was written by somebody who names none: a program from before this
--- migration, which knows two such changes, or a person, who has to.
+-- migration, which knows two such changes, or a person. The two are taken for that program's: by its words nobody can tell a person who types one.
+-- Every other change has to name its cause.
 -- +goose StatementBegin
 CREATE FUNCTION service_state_named() RETURNS trigger
 LANGUAGE plpgsql

@@ -3,6 +3,9 @@
 -- is sent, its transaction is the one that the facilitator names (sent_transaction), and word_of says whose word it was. It stays there when the
 -- proof has come. Code that knows nothing of words finds such a payment by its logs as one that the chain has dropped, and writes the proof.
 ALTER TABLE calls ADD COLUMN word_of text, ADD COLUMN word_at timestamptz;
+-- Since when the nonce of a payment that was believed looks used by something else: an index of logs may lag behind the state, so that one look is
+-- not enough to write money off.
+ALTER TABLE calls ADD COLUMN used_since timestamptz;
 ALTER TABLE calls
 	ADD CONSTRAINT calls_word_whole CHECK ((word_of IS NULL) = (word_at IS NULL) AND (word_of IS NULL OR sent_transaction IS NOT NULL)),
 	DROP CONSTRAINT calls_settled_is_proved,

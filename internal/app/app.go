@@ -93,9 +93,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
-	if err := a.reseal(ctx, catalog.NewSecrets(box)); err != nil {
-		return nil, err
-	}
+	a.reseal(ctx, catalog.NewSecrets(box))
 	srv, err := a.build(background, c, rails, databaseURL, box)
 	if err != nil {
 		return nil, err
@@ -119,12 +117,15 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 
 // build makes the paths and the door over what is open by now.
 func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string, box secretbox.Box) (*server.Server, error) {
-	listings := catalog.New(now, c.QuoteValidity).Opening(catalog.NewSecrets(box))
+	listings := catalog.New(now, c.QuoteValidity).Opening(catalog.NewSecrets(box)).Telling(a.servicesBroke)
 	board := cooldown.NewBoard(now)
 	if err := a.watch(background, databaseURL, listings, board); err != nil {
 		return nil, err
 	}
-	client := upstream.New(upstream.Options{AllowPrivate: c.Dev && !a.guarded, Canaries: upstream.NewCanaries(c.Canaries, now), Resolver: a.resolver})
+	if err := checkOpened(listings.Current()); err != nil {
+		return nil, err
+	}
+	client := upstream.New(upstream.Options{AllowPrivate: c.Dev && !a.guarded, Canaries: a.canaries(c), Resolver: a.resolver})
 	a.prober = upstream.NewProber(client, c.ProbeTTL, now)
 	a.stops = append(a.stops, func(ctx context.Context) error { return a.prober.Close(ctx) })
 	fold := c.Cooldown
@@ -146,7 +147,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	return server.New(server.Config{
-		Path: a.path, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev), Upstream: client, Ready: ready,
+		Path: a.path, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
 	}), nil

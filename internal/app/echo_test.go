@@ -32,7 +32,7 @@ func TestEcho_OfTheWholeChallengePaysAndAnAlteredOneDoesNot(t *testing.T) {
 	}
 	for name, change := range map[string]func(map[string]any){
 		"method":     func(e map[string]any) { member(e, "bazaar", "info", "input")["method"] = "GET" },
-		"example":    func(e map[string]any) { member(e, "bazaar", "info", "input", "body")["n"] = 1 },
+		"input":      func(e map[string]any) { member(e, "bazaar", "info")["input"] = "x" },
 		"info":       func(e map[string]any) { delete(member(e, "bazaar"), "info") },
 		"identifier": func(e map[string]any) { member(e, "payment-identifier", "info")["required"] = true },
 	} {
@@ -46,6 +46,10 @@ func TestEcho_OfTheWholeChallengePaysAndAnAlteredOneDoesNot(t *testing.T) {
 	for name, change := range map[string]func(map[string]any){
 		"as it was said": func(map[string]any) {},
 		"with more":      func(e map[string]any) { member(e, "bazaar", "info", "input")["note"] = "mine"; e["other"] = 7 },
+		"an example of before": func(e map[string]any) { // an edit
+			delete(member(e, "bazaar", "info"), "output")
+			member(e, "bazaar", "info", "input")["body"] = map[string]any{"n": "another"}
+		},
 		"without offers": func(e map[string]any) { delete(member(e, "offer-receipt", "info"), "offers") },
 		"with less":      func(e map[string]any) { delete(e, "bazaar") },
 	} {

@@ -33,7 +33,7 @@ func TestHeaders_AProviderGetsWhatItNeedsAndNothingOfTheCaller(t *testing.T) {
 		"Traceparent", "Baggage", "X-Request-Id", "Cache-Control", "Pragma", "Date", "Content-Location", "Content-Disposition", "Accept-Charset",
 	}
 	headers := []string{
-		payment.HeaderSignature + ": " + paid, "User-Agent: caller/1", "Market-Call: 00000000-0000-0000-0000-000000000000",
+		payment.HeaderSignature + ": " + paid, "User-Agent: caller/1", "Market_Call: 00000000-0000-0000-0000-000000000000",
 		"Idempotency-Key: of-the-caller", "Connection: ", "Connection: Market-Call, Idempotency-Key, Market-Secret, Content-Type, Accept",
 		"Connection: keep-alive, x-unheard-of",
 	}

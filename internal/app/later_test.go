@@ -225,6 +225,8 @@ func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 		w.AwaitBooks(t, a.Call(), want)
 		if record := w.Record(t, a.Call()); record.JSON["charged"] != false || record.JSON["receipt"] != nil && a.Status == http.StatusOK {
 			t.Errorf("the record of what never came says %s", record.Body)
+		} else if paid, _ := record.JSON["payment"].(map[string]any); a.Status == http.StatusOK && !strings.Contains(fmt.Sprint(paid["unproved"]), "it never was") {
+			t.Errorf("the record of what never came looks paid: %s", record.Body)
 		}
 	}
 	w.wantFigures(t, "once all have lapsed", 0, 0, fit)

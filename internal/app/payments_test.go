@@ -173,7 +173,7 @@ func TestPayment_OnlyOurTermsPayForACall(t *testing.T) {
 		"somebody else's address":                 {signed(func(a map[string]any) { a["payTo"] = stranger }), "payment_mismatch", "invalid_payment_requirements"},
 		"another asset":                           {signed(func(a map[string]any) { a["asset"] = stranger }), "payment_mismatch", "invalid_network"},
 		"another network":                         {signed(func(a map[string]any) { a["network"] = "eip155:8453" }), "payment_mismatch", "invalid_network"},
-		"a longer time":                           {signed(func(a map[string]any) { a["maxTimeoutSeconds"] = 600 }), "payment_mismatch", "invalid_payment_requirements"},
+		"a longer time":                           {signed(func(a map[string]any) { a["maxTimeoutSeconds"] = 3601 }), "payment_mismatch", "invalid_payment_requirements"},
 		"another scheme":                          {signed(func(a map[string]any) { a["scheme"] = "upto" }), "payment_mismatch", "unsupported_scheme"},
 		"no extra":                                {extra(nil), "payment_mismatch", "invalid_exact_evm_missing_eip712_domain"},
 		"an empty extra":                          {extra(map[string]any{}), "payment_mismatch", "invalid_exact_evm_missing_eip712_domain"},

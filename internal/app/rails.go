@@ -248,8 +248,8 @@ func checkOf(node *chain.Node, settles func(context.Context) error) readiness.Ch
 }
 
 // rules returns what a listing has to keep to: a price that every asset can express and that reaches the floor of a network.
-func (rs rails) rules(dev bool) catalog.Rules {
-	rules := catalog.Rules{AllowPrivate: dev}
+func (rs rails) rules(dev bool, own []string) catalog.Rules {
+	rules := catalog.Rules{AllowPrivate: dev, Own: own}
 	for _, r := range rs {
 		for _, asset := range r.network.Assets {
 			rules.Assets = append(rules.Assets, catalog.AssetRule{Network: r.network.ID, Decimals: asset.Decimals, FloorUSD: r.network.FloorUSD})

@@ -14,7 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
 	"market/internal/app/apptest"
+	"market/internal/catalog"
+	"market/internal/secretbox"
 )
 
 // A keeper is a service that wants to see its own key, and writes down what it was shown.
@@ -223,6 +228,10 @@ func TestSecrets_TheSecretOfAServiceChangesWithoutAGap(t *testing.T) {
 	if got := shown(); got != first {
 		t.Errorf("before its time the service is shown another secret than the first")
 	}
+	_, list := w.Admin(t, http.MethodGet, "/api/v1/services/keeper/revisions", nil)
+	if kept := fmt.Sprint(list); !strings.Contains(kept, "by:admin token") || !strings.Contains(kept, fmt.Sprint("sent_from:", made["sent_from"])) || strings.Contains(kept, second) {
+		t.Errorf("of the new secret the revisions say %s", kept)
+	}
 	w.Shift(t, 601*time.Second)
 	apptest.Eventually(t, "the second secret is sent", func() bool { return shown() == second })
 
@@ -244,13 +253,14 @@ func TestSecrets_TheOperatorsKeyChangesWithoutAGapAndALostOneCostsNobodyMoney(t 
 		_, _ = rand.Read(b)
 		return hex.EncodeToString(b)
 	}
-	file := func(keys ...string) string {
+	path := func(keys ...string) string {
 		path := filepath.Join(t.TempDir(), "keys")
 		if err := os.WriteFile(path, []byte(strings.Join(keys, "\n")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return "MARKET_SECRETS_KEY_FILE=" + path
+		return path
 	}
+	file := func(keys ...string) string { return "MARKET_SECRETS_KEY_FILE=" + path(keys...) }
 	before, after := key(), key()
 	w := apptest.Start(t, file(before))
 	k := newKeeper(t)
@@ -268,12 +278,41 @@ func TestSecrets_TheOperatorsKeyChangesWithoutAGapAndALostOneCostsNobodyMoney(t 
 	alone := w.Replica(t, file(after))
 	calls("without the old key", alone)
 
-	lost := w.Replica(t, file(key()))
+	foreign := key()
+	if err := w.Refuses(t, file(foreign)); err == nil || !strings.Contains(err.Error(), "MARKET_SECRETS_KEY_FILE") {
+		t.Errorf("a program whose keys open nothing that is entrusted to it starts: %v", err)
+	}
+	entrust(t, w, "other", path(foreign))
+	lost := w.Replica(t, file(foreign))
 	payer := w.Payer(t, apptest.PriceUnits)
 	header := w.Sign(t, payer, w.Challenge(t, alone.At(t, ask)))
 	a := lost.Send(t, lost.At(t, ask), header)
-	expect(t, "without any key", a, http.StatusGone, "not_listed")
+	expect(t, "without any key", a, http.StatusServiceUnavailable, "not_listed")
+	if a.Header.Get("Retry-After") == "" || strings.Contains(string(a.Body), "provider") {
+		t.Errorf("what is the operator's trouble is told as %s, Retry-After %q", a.Body, a.Header.Get("Retry-After"))
+	}
 	if w.Balance(t, payer.Address()) != apptest.PriceUnits {
 		t.Error("a service that can't be asked was paid for")
+	}
+}
+
+// entrust lists a service whose secret the keys of a file open and no others.
+func entrust(t *testing.T, w *apptest.World, slug, keyFile string) {
+	t.Helper()
+	s := w.List(t, slug, apptest.Works, nil)
+	box, err := secretbox.OpenKeys(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = pgx.BeginFunc(t.Context(), w.DB, func(tx pgx.Tx) error {
+		var id uuid.UUID
+		if err := tx.QueryRow(t.Context(), `SELECT id FROM services WHERE slug = $1`, s.Slug).Scan(&id); err != nil {
+			return err
+		}
+		_, _, err := catalog.NewSecrets(box).NewSecret(t.Context(), tx, id, 0)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"market/internal/app/apptest"
+	"market/internal/payment"
 	"market/web"
 )
 
@@ -114,7 +115,7 @@ func TestStates_ADelistedServiceIsNotPutBackLikeASuspendedOne(t *testing.T) {
 	if status, problem := w.Admin(t, http.MethodPost, "/api/v1/admin/services/nobody/suspend", why); status != http.StatusNotFound {
 		t.Errorf("nobody: %d %v", status, problem)
 	}
-	want := []string{"listed>delisted strikes: 1 strikes within 24h0m0s by ", ">listed created: created by "}
+	want := []string{"listed>delisted strikes: 1 strikes within 24 h by ", ">listed created: created by "}
 	if got := events(t, w, "struck", nil); !slices.Equal(got, want) {
 		t.Errorf("everybody sees %q, want %q", got, want)
 	}
@@ -235,6 +236,58 @@ func TestEdits_OfTwoEditorsTheSecondIsToldByTheETag(t *testing.T) {
 		t.Errorf("a price that stock clients refuse: %s", warned.Body)
 	}
 	expect(t, "an endpoint that is no id", edit(at+"/endpoints/x", `{}`, ""), http.StatusNotFound, "not_found")
+}
+
+// Every change of a listing rests on the revision that it names, and its answer names the one that stands.
+func TestEdits_EveryChangeRestsOnTheRevisionThatItNames(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	w.List(t, "edited", apptest.Works, nil)
+	at := "/api/v1/services/edited"
+	_, view := w.Admin(t, http.MethodGet, at, nil)
+	id, _ := first(view["endpoints"])["id"].(string)
+	for _, step := range []struct{ method, path, body, match, tag string }{
+		{http.MethodPost, at + "/endpoints", `{"method":"GET","path":"/more","price_usd":"0.002"}`, `"1"`, `"2"`},
+		{http.MethodDelete, at + "/endpoints/" + id, ``, `"2"`, `"3"`},
+		{http.MethodPost, at + "/secret", ``, `"3"`, `"4"`},
+		{http.MethodPost, "/api/v1/admin/services/edited/suspend", `{"reason":"a look"}`, `"4"`, `"4"`},
+		{http.MethodPost, "/api/v1/admin/services/edited/relist", `{"reason":"seen"}`, `"4"`, `"4"`},
+		{http.MethodDelete, at, ``, `"4"`, `"4"`},
+	} {
+		send := func(match string) apptest.Answer {
+			h := adminHeader.Clone()
+			h.Set("If-Match", match)
+			return w.Send(t, apptest.Asking{Method: step.method, URL: w.URL + step.path, Body: step.body, Header: h}, "")
+		}
+		name := step.method + " " + step.path
+		expect(t, name, send(`"9"`), http.StatusPreconditionFailed, "revision_changed")
+		if a := send(step.match); a.Status >= 300 || a.Header.Get("ETag") != step.tag {
+			t.Errorf("%s: %d, ETag %s, %s; want %s", name, a.Status, a.Header.Get("ETag"), a.Body, step.tag)
+		}
+	}
+}
+
+// A quote stands for as long as its price, whatever else of the listing changes meanwhile: also where its payer echoes all of it.
+func TestEdits_BreakNoQuoteThatIsOut(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	s := w.List(t, "quoted", apptest.Works, map[string]any{"timeout_ms": 120_000, "output_example": map[string]any{"ok": 1}})
+	payer, ask := w.Payer(t, 10*apptest.PriceUnits), apptest.Ask(s.URL)
+	said := apptest.Decode(t, w.Send(t, ask, "").Header.Get(payment.HeaderRequired))
+	signed := w.Sign(t, payer, w.Challenge(t, ask))
+	header := apptest.Rewritten(t, signed, func(p map[string]any) { p["extensions"] = said["extensions"] })
+	_, view := w.Admin(t, http.MethodGet, "/api/v1/services/quoted", nil)
+	id, _ := first(view["endpoints"])["id"].(string)
+	edit := map[string]any{"price_usd": "0.003", "timeout_ms": 5000, "input_example": map[string]any{"n": 77}, "output_example": nil, "description": "Another"}
+	if status, answer := w.Admin(t, http.MethodPatch, "/api/v1/services/quoted/endpoints/"+id, edit); status != http.StatusOK {
+		t.Fatalf("edit: %d %v", status, answer)
+	}
+	now := apptest.Decode(t, w.Send(t, ask, "").Header.Get(payment.HeaderRequired))
+	if was, is := first(said["accepts"])["maxTimeoutSeconds"], first(now["accepts"])["maxTimeoutSeconds"]; was == is || reflect.DeepEqual(said["extensions"], now["extensions"]) {
+		t.Fatalf("the terms are the same: %v and %v", said, now)
+	}
+	expect(t, "by the quote of before", w.Send(t, ask, header), http.StatusOK, "")
+	wantMoved(t, w, 1, 0)
 }
 
 // An edit changes what it names and nothing else, of everything that a listing may have: the example of the document shows each member.

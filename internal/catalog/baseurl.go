@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,6 +46,9 @@ func ParseBaseURL(text string, rules Rules) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if rules.ours(u, host) {
+		return "", errors.New("must not lead back to this market")
+	}
 	prefix := strings.TrimRight(u.EscapedPath(), "/")
 	if prefix != "" {
 		t, err := ParseTemplate(prefix)
@@ -56,6 +60,18 @@ func ParseBaseURL(text string, rules Rules) (string, error) {
 		}
 	}
 	return u.Scheme + "://" + host + prefix, nil
+}
+
+// ours says whether a base URL is where this market itself is.
+func (r Rules) ours(u *url.URL, host string) bool {
+	if r.AllowPrivate {
+		return slices.Contains(r.Own, host) // one machine has us and everybody else
+	}
+	name := strings.ToLower(u.Hostname())
+	if address, err := netip.ParseAddr(name); err == nil {
+		name = address.String()
+	}
+	return slices.Contains(r.Own, name)
 }
 
 // checkHost returns the host as stored: lower case, without a port that the scheme implies.

@@ -114,9 +114,9 @@ func refused(problems []refusal.Field) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	no := refusal.New(call.InvalidRequest, "the listing has %d members that can't be accepted", len(problems))
+	no := refusal.New(call.InvalidRequest, "the request has %d members that can't be accepted", len(problems))
 	if len(problems) == 1 {
-		no.Detail = fmt.Sprintf("%s %s", problems[0].Name, problems[0].Message)
+		no.Detail = strings.TrimSpace(problems[0].Name + " " + problems[0].Message) // the root has no name
 	}
 	no.Fields = problems
 	return no

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"market/internal/call"
+	"market/internal/config"
 	"market/internal/refusal"
 )
 
@@ -37,7 +39,7 @@ UPDATE services
  WHERE id = $1`
 
 // EditService changes what a service says of itself. What comes out is checked as a whole, as if it were new, with every problem at once; the same
-// edit again changes nothing and makes no revision. It holds for every call that is asked from then on; those that are under way end as they began.
+// edit again changes nothing and makes no revision. It holds for every call that is asked from then on.
 func (st Store) EditService(ctx context.Context, tx pgx.Tx, slug string, edit Edit, rules Rules) (Edited, error) {
 	s, err := st.open(ctx, tx, slug, edit)
 	if err != nil {
@@ -66,6 +68,26 @@ func (st Store) EditHeaders(ctx context.Context, tx pgx.Tx, slug string, change 
 		return Edited{}, err
 	}
 	return st.editHeaders(ctx, tx, &s, change, edit)
+}
+
+// EditSecret makes another secret for a service: see Secrets.NewSecret. What is kept of it is who asked for it, and from when it is sent.
+func (st Store) EditSecret(ctx context.Context, tx pgx.Tx, slug string, after time.Duration, edit Edit) (config.Secret, time.Time, Edited, error) {
+	s, err := st.open(ctx, tx, slug, edit)
+	if err != nil {
+		return config.Secret{}, time.Time{}, Edited{}, err
+	}
+	value, since, err := edit.Secrets.NewSecret(ctx, tx, s.ID, after)
+	if err != nil {
+		return config.Secret{}, time.Time{}, Edited{}, err
+	}
+	sentFrom := func(at time.Time) document {
+		if at.IsZero() {
+			return document{}
+		}
+		return document{"secret": map[string]any{"sent_from": at.UTC().Format(time.RFC3339Nano)}}
+	}
+	s.Revision, err = revise(ctx, tx, s.ID, revised{by: edit.By, before: sentFrom(s.Secret.Since), after: sentFrom(since)})
+	return value, since, Edited{Service: s, Changed: true}, err
 }
 
 // editHeaders ends an edit of a service that stood as was: it changes the headers, and keeps what is different now.
@@ -176,8 +198,29 @@ func (e *Endpoint) ParsePatch(body []byte, rules Rules) (EndpointDraft, error) {
 const lockSlugSQL = `
 SELECT 1 FROM services WHERE slug = $1 FOR NO KEY UPDATE`
 
-// open locks a service, in a statement of its own so that what is read then is the newest, and returns it as it stands.
+// At locks a service for a change that rests on one of these revisions, nil for any, and returns it as it stands.
+func (st Store) At(ctx context.Context, tx pgx.Tx, slug string, revisions []int64) (Service, error) {
+	s, err := st.lockNamed(ctx, tx, slug)
+	if err != nil {
+		return Service{}, err
+	}
+	return s, s.restsOn(revisions)
+}
+
+// open is At for an edit, which what is retired does not get any more.
 func (st Store) open(ctx context.Context, tx pgx.Tx, slug string, edit Edit) (Service, error) {
+	s, err := st.lockNamed(ctx, tx, slug)
+	switch {
+	case err != nil:
+		return Service{}, err
+	case s.State == Retired:
+		return Service{}, refusal.New(call.Conflict, "the service is retired, which is for good")
+	}
+	return s, s.restsOn(edit.Revisions)
+}
+
+// lockNamed locks a service in a statement of its own, so that what is read then is the newest.
+func (st Store) lockNamed(ctx context.Context, tx pgx.Tx, slug string) (Service, error) {
 	if !slugForm.MatchString(slug) {
 		return Service{}, refusal.New(call.NotFound, "no such service")
 	}
@@ -185,16 +228,14 @@ func (st Store) open(ctx context.Context, tx pgx.Tx, slug string, edit Edit) (Se
 	if err := tx.QueryRow(ctx, lockSlugSQL, slug).Scan(&one); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return Service{}, fmt.Errorf("lock service %s: %w", slug, err)
 	}
-	s, err := st.Find(ctx, tx, slug)
-	switch {
-	case err != nil:
-		return Service{}, err
-	case s.State == Retired:
-		return Service{}, refusal.New(call.Conflict, "the service is retired, which is for good")
-	case edit.Revisions != nil && !slices.Contains(edit.Revisions, s.Revision):
-		return Service{}, refusal.New(call.RevisionChanged, "somebody changed the service meanwhile: it stands at revision %d; read it again", s.Revision)
+	return st.Find(ctx, tx, slug)
+}
+
+func (s *Service) restsOn(revisions []int64) error {
+	if revisions != nil && !slices.Contains(revisions, s.Revision) {
+		return refusal.New(call.RevisionChanged, "somebody changed the service meanwhile: it stands at revision %d; read it again", s.Revision)
 	}
-	return s, nil
+	return nil
 }
 
 const retiredEndpointSQL = `

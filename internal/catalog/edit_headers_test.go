@@ -5,8 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"market/internal/catalog"
+	"market/internal/config"
 	"market/internal/postgres/pgtest"
 	"market/internal/secretbox"
 )
@@ -48,6 +52,23 @@ func TestStore_EditService_ChangesHeadersAndKeepsNoSecret(t *testing.T) {
 		t.Errorf("none to remove: changed = %v, %v", out.Changed, err)
 	}
 	if out, err := edit(`{"headers":{"X-Api-Key":"hunter5"}}`); err != nil || !out.Changed {
+		t.Fatal(err)
+	}
+	for _, same := range []string{`{"headers":{"X-Api-Key":"hunter5"}}`, `{"headers":{"x-api-key":"hunter5","X-None":null}}`} {
+		pgtest.Shift(t, db, time.Minute)
+		if out, err := edit(same); err != nil || out.Changed {
+			t.Errorf("%s again: changed = %v, %v", same, out.Changed, err)
+		}
+	}
+	e := catalog.Edit{By: owner, Secrets: secrets}
+	err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error { // all that there will be
+		out, err := store.EditHeaders(t.Context(), tx, "weather", catalog.HeaderChange{Replace: true, Set: map[string]config.Secret{"X-Api-Key": config.NewSecret("hunter5")}}, e)
+		if out.Changed {
+			t.Error("the same headers again are a change")
+		}
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string][]string{

@@ -106,6 +106,19 @@ func fieldsOf(err error) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// Who retires an endpoint has read it before somebody else changed it: the history says what stood last.
+func TestStore_RetireEndpoint_KeepsWhatStoodLast(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	read := create(t, db, draft(t, "weather", "/"))
+	reprice(t, db, "weather", read.Endpoints[0], "0.7")
+	retireEndpoint(t, db, read, read.Endpoints[0].ID)
+	list, _, err := store.Revisions(t.Context(), db, read.ID, 1, "")
+	if err != nil || len(list) != 1 || !strings.Contains(string(list[0].Before), `"price_usd": "0.7"`) {
+		t.Errorf("the history ends with %+v, %v", list, err)
+	}
+}
+
 func TestStore_EditService_ChangesWhatIsGivenAndNothingElse(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

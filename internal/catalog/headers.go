@@ -50,7 +50,7 @@ func ReservedHeader(name string) bool {
 	return slices.ContainsFunc(reservedHeaders, func(r string) bool {
 		prefix, open := strings.CutSuffix(r, "*")
 		return name == r || open && strings.HasPrefix(name, prefix)
-	})
+	}) || strings.HasSuffix(name, "Idempotency-Key") // net/http takes more than one spelling for leave to send a request again
 }
 
 // ParseHeaders reads the body of a request that changes the headers of a service: an object of names and values. With merge, null removes one

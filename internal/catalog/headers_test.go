@@ -95,7 +95,7 @@ func TestReservedHeader_KnowsEverySpelling(t *testing.T) {
 	reserved := []string{
 		"Host", "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate", "TE", "Trailer", "Transfer-Encoding",
 		"Upgrade", "Expect", "Range", "If-None-Match", "If-Range", "Content-Length", "Content-Type", "Content-Encoding", "Accept", "Accept-Encoding",
-		"Accept-Language", "User-Agent", "Idempotency-Key", "Market-Call", "Market-Secret", "Market-Anything", "X-Market-Payer", "Payment-Signature",
+		"Accept-Language", "User-Agent", "Idempotency-Key", "X-Idempotency-Key", "Market-Call", "Market-Secret", "Market-Anything", "X-Market-Payer", "Payment-Signature",
 		"Payment-Required", "PAYMENT-RESPONSE", "X-PAYMENT", "X-Payment-Response", "Sign-In-With-X", "Forwarded", "X-Forwarded-For",
 		"X-Forwarded-Proto", "X-Real-IP", "Via", "Max-Forwards", "HTTP2-Settings", "Date",
 	}

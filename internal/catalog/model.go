@@ -39,7 +39,8 @@ type Service struct {
 	// Broken says what is wrong with the stored row; empty for a good one. A broken service is shown and can't be called.
 	Broken string
 
-	base *url.URL // BaseURL, parsed by prepare
+	base   *url.URL // BaseURL, parsed by prepare
+	closed bool     // what was entrusted to us for it could not be opened
 }
 
 // Problems are everything that is wrong with the stored rows of a service; none for a good one.

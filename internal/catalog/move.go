@@ -37,8 +37,8 @@ func (Store) Move(ctx context.Context, db postgres.DB, serviceID uuid.UUID, c Ch
 	return tag.RowsAffected() == 1, nil
 }
 
-// Delist takes a listed service off the shelf for its strikes, and says whether it was on it. A retired service stays retired, and a delisted one
-// keeps the moment and the reason of its first delisting.
+// Delist takes a service off the shelf for its strikes, and says whether it did: one that is off it for a while as well, which then does not come back
+// before its strikes are reviewed. A retired service stays retired, and a delisted one keeps the moment and the reason of its first delisting.
 func (st Store) Delist(ctx context.Context, db postgres.DB, serviceID uuid.UUID, reason string) (bool, error) {
 	return st.Move(ctx, db, serviceID, Change{CauseStrikes, Recorder, reason})
 }

@@ -19,7 +19,8 @@ var priceMaxUSD = decimal.NewFromInt(1000)
 
 // Rules is what a listing has to keep to on this installation.
 type Rules struct {
-	AllowPrivate bool // development: http and private addresses are accepted as base URLs
+	AllowPrivate bool     // development: http and private addresses are accepted as base URLs
+	Own          []string // the hosts of this market, in development with their ports: a service must not be there
 	Assets       []AssetRule
 
 	stands string // a price that may stay whatever the rules say; empty: none

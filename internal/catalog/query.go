@@ -46,6 +46,8 @@ var networkForm = regexp.MustCompile(`^[a-z0-9-]{3,32}(:[a-zA-Z0-9-]{1,32})?$`)
 type Query struct {
 	Text    string // as it was typed
 	Network string // of our networks, by either name; empty: any
+	// Offered says whether callers are asked to pay a price on that network; nil: whatever it is.
+	Offered func(Price) bool
 	Tag     string
 	MaxUSD  *decimal.Decimal // at least one endpoint costs no more
 	Status  State

@@ -106,4 +106,7 @@ func TestSecrets_Reseal_NamesWhatNoKeyOpensAndLeavesIt(t *testing.T) {
 	if got := loaded(t, db, here, s.ID); got.Broken != "" || got.Secret.Value.Reveal() != secret.Reveal() || plain(got)["A"] != "one" {
 		t.Errorf("set again, the service has %v, %v (%s)", plain(got), got.Secret, got.Broken)
 	}
+	if all, err := here.Reseal(t.Context(), db); err != nil || all.Done != 0 || len(all.Lost) != 0 {
+		t.Errorf("set again, and a start still says %+v, %v", all, err)
+	}
 }

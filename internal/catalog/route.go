@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -29,13 +30,14 @@ func (t Target) Listed() *refusal.Error {
 		return t.Service.notListed()
 	case t.Endpoint.Retired:
 		return refusal.New(call.NotListed, "this endpoint is retired")
-	case t.Service.Broken != "":
-		return refusal.New(call.NotListed, "this listing is broken: %s", t.Service.Broken)
-	case t.Endpoint.Broken != "":
-		return refusal.New(call.NotListed, "this listing is broken: %s", t.Endpoint.Broken)
+	case t.Broken() != "":
+		return refusal.New(call.NotListed, "this service cannot be asked at the moment: %s", t.Broken())
 	}
 	return nil
 }
+
+// Broken says why a target that may be for sale can't be asked, which nobody did who asks or who sells; empty where it can.
+func (t Target) Broken() string { return cmp.Or(t.Service.Broken, t.Endpoint.Broken) }
 
 func (s *Service) notListed() *refusal.Error {
 	return refusal.New(call.NotListed, "this service is %s since %s: %s", s.State, s.StateSince.UTC().Format(time.DateOnly), s.PublicReason())

@@ -13,11 +13,14 @@ import (
 // columnsSQL is a service with one of its endpoints and that endpoint's prices, the current one first. $1 is how long an older price
 // stays acceptable after it was followed by another. Everything is read by one statement, so no endpoint is ever seen without its
 // service or its price. Nulls in lists, which only a bad row has, are left out: they would keep every other service from being read.
+// What is sealed comes with the first endpoint alone, which is the one that the service is made of.
 const columnsSQL = `
 SELECT s.id, s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
        coalesce(s.capacity_tenths_per_second, 0), coalesce(s.capacity_concurrency, 0),
        s.state, s.state_cause, s.state_actor, s.state_by, s.state_reason, s.state_since, s.created_at, s.revision, s.base_url_since,
-       h.names, h.sealed, h.set_at, x.sealed, x.since, n.since,
+       h.names, CASE WHEN row_number() OVER (PARTITION BY s.id ORDER BY e.id) = 1 THEN h.sealed END, h.set_at,
+       CASE WHEN row_number() OVER (PARTITION BY s.id ORDER BY e.id) = 1 THEN x.sealed END, x.since,
+       CASE WHEN row_number() OVER (PARTITION BY s.id ORDER BY e.id) = 1 THEN n.sealed END, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
        array_remove(e.served_statuses, NULL), e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
        p.revisions, p.prices, p.untils`
@@ -43,7 +46,7 @@ const secretsSQL = `
 	SELECT sealed, since FROM service_secrets WHERE service_id = s.id AND since <= market_now() ORDER BY since DESC, id DESC LIMIT 1
   ) AS x ON true
   LEFT JOIN LATERAL (
-	SELECT since FROM service_secrets WHERE service_id = s.id AND since > market_now() ORDER BY since, id LIMIT 1
+	SELECT sealed, since FROM service_secrets WHERE service_id = s.id AND since > market_now() ORDER BY since, id LIMIT 1
   ) AS n ON true`
 
 // A row is what columnsSQL reads. The endpoint's columns are null for a service without endpoints.
@@ -74,6 +77,7 @@ type headerColumns struct {
 	sealed [][]byte
 	setAt  []time.Time
 	secret []byte
+	waits  []byte
 	since  *time.Time
 	next   *time.Time
 }
@@ -85,7 +89,7 @@ func scanRow(rows pgx.Rows) (row, error) {
 		(*[]byte)(&s.Probe.Body),
 		&s.Capacity.Rate, &s.Capacity.Places,
 		&s.State, &s.StateCause, &s.StateBy.Actor, &s.StateBy.Name, &s.StateReason, &s.StateSince, &s.CreatedAt, &s.Revision, &s.BaseURLSince,
-		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.next,
+		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.waits, &h.next,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),
 		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.stream, &r.idleMS, &r.retired,
@@ -138,7 +142,7 @@ func (r *row) serviceOf(secrets *Secrets) *Service {
 		s.Secret.Next = *r.headers.next
 	}
 	if secrets != nil {
-		secrets.open(&s, r.headers.sealed, r.headers.secret)
+		secrets.open(&s, r.headers.sealed, r.headers.secret, r.headers.waits)
 	}
 	return &s
 }

@@ -117,12 +117,22 @@ func (v indexedService) fits(q Query) bool {
 	switch {
 	case v.service.State != q.Status:
 		return false
+	case q.Offered != nil && !v.service.offers(q.Offered):
+		return false
 	case q.Tag != "" && !slices.Contains(v.service.Tags, q.Tag):
 		return false
 	case q.MaxUSD != nil && (!v.priced || v.cheapest.GreaterThan(*q.MaxUSD)):
 		return false
 	}
 	return true
+}
+
+// offers says whether one of the endpoints that are on the shelf has a price like that.
+func (s *Service) offers(like func(Price) bool) bool {
+	return slices.ContainsFunc(s.Endpoints, func(e *Endpoint) bool {
+		price, priced := e.Price()
+		return priced && !e.Retired && like(price)
+	})
 }
 
 // What a word is worth where it is found. A word in the name says most about a service.

@@ -93,6 +93,20 @@ func TestSearch_FindsWhatFitsAndTheBestFirst(t *testing.T) {
 	}
 }
 
+func TestSearch_OnANetworkOnlyWhatHasAPriceThatIsAskedThere(t *testing.T) {
+	t.Parallel()
+	cheap, dear, both, gone := offer("cheap", "Cheap", "", "0.002"), offer("dear", "Dear", "", "0.5"), offer("both", "Both", "", "0.1"), offer("gone", "Gone", "", "0.002")
+	both.Endpoints = append(both.Endpoints, offer("x", "", "", "0.9").Endpoints[0])
+	gone.Endpoints = append(gone.Endpoints, offer("x", "", "", "0.9").Endpoints[0])
+	gone.Endpoints[1].Retired = true
+	s := newSnapshot([]*Service{cheap, dear, both, gone}, 0)
+	q := parse(t, "network=base")
+	q.Offered = func(p Price) bool { return p.USD.GreaterThanOrEqual(decimal.RequireFromString("0.5")) }
+	if got := strings.Join(slugs(s.Search(q, noScore).Services), " "); got != "dear both" {
+		t.Errorf("found %q", got)
+	}
+}
+
 // B127: 1,000 listings, read to the end while others come and go: each one that stays is seen once.
 func TestSearch_EachListingThatStaysIsSeenOnceWhileOthersComeAndGo(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,7 +41,22 @@ type ServiceSecret struct {
 	Value config.Secret
 	Since time.Time // in market time; zero where there is none yet
 	Next  time.Time // from when another one will be sent; zero where none waits
+
+	next config.Secret // the one that waits
+	from time.Time     // Next in this process's time
 }
+
+// At returns the secret that is sent at a moment of this process's time. The one that waits takes over by the clock, and not by the next look at the
+// database.
+func (s ServiceSecret) At(now time.Time) config.Secret {
+	if !s.from.IsZero() && !now.Before(s.from) {
+		return s.next
+	}
+	return s.Value
+}
+
+// Values returns every secret that is sent, or will be.
+func (s ServiceSecret) Values() []config.Secret { return []config.Secret{s.Value, s.next} }
 
 // The row is locked, so that the base URL which the values are bound to can't change meanwhile, and two changes count each other's headers.
 const lockForSecretsSQL = `
@@ -60,8 +77,11 @@ func lockForSecrets(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID) (baseUR
 }
 
 const (
+	sealedHeadersSQL = `
+SELECT name, sealed FROM service_headers WHERE service_id = $1`
+
 	removeHeadersSQL = `
-DELETE FROM service_headers WHERE service_id = $1 AND ($2 OR name = ANY($3))`
+DELETE FROM service_headers WHERE service_id = $1 AND ($2 AND name <> ALL($4) OR name = ANY($3))`
 
 	setHeaderSQL = `
 INSERT INTO service_headers (service_id, name, sealed) VALUES ($1, $2, $3)
@@ -72,16 +92,24 @@ SELECT name, set_at, length(name) + length(sealed) FROM service_headers WHERE se
 )
 
 // SetHeaders changes the headers of a service and returns their names. More than a service may have is a refusal with InvalidRequest. They are
-// bound to the host of its base URL as it is in this transaction: whoever moves a service to another host sets them again.
+// bound to the host of its base URL as it is in this transaction: whoever moves a service to another host sets them again. A header that is so already
+// stays as it is, and since when.
 func (s Secrets) SetHeaders(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, c HeaderChange) ([]ServiceHeader, error) {
 	baseURL, err := lockForSecrets(ctx, tx, serviceID)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(ctx, removeHeadersSQL, serviceID, c.Replace, c.Remove); err != nil {
+	stands, err := s.standing(ctx, tx, serviceID, baseURL)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, removeHeadersSQL, serviceID, c.Replace, c.Remove, slices.AppendSeq([]string{}, maps.Keys(c.Set))); err != nil {
 		return nil, fmt.Errorf("remove headers of service %s: %w", serviceID, err)
 	}
 	for name, value := range c.Set {
+		if is, ok := stands[name]; ok && is == value.Reveal() {
+			continue
+		}
 		sealed, err := s.box.Seal([]byte(value.Reveal()), headerContext(serviceID, name, baseURL))
 		if err != nil {
 			return nil, fmt.Errorf("seal header %s of service %s: %w", name, serviceID, err)
@@ -111,11 +139,35 @@ func (s Secrets) SetHeaders(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 	return headers, nil
 }
 
+// standing returns the headers of a service as far as they are for this host.
+func (s Secrets) standing(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, baseURL string) (map[string]string, error) {
+	rows, err := tx.Query(ctx, sealedHeadersSQL, serviceID)
+	if err != nil {
+		return nil, fmt.Errorf("read headers of service %s: %w", serviceID, err)
+	}
+	stands := map[string]string{}
+	var name string
+	var sealed []byte
+	_, err = pgx.ForEachRow(rows, []any{&name, &sealed}, func() error {
+		if value, err := s.box.Open(sealed, headerContext(serviceID, name, baseURL)); err == nil {
+			stands[name] = string(value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read headers of service %s: %w", serviceID, err)
+	}
+	return stands, nil
+}
+
 const (
 	// Only the one that is sent now is kept: the older ones are done, and one that waits is replaced.
 	dropSecretsSQL = `
 DELETE FROM service_secrets WHERE service_id = $1 AND id IS DISTINCT FROM (
 	SELECT id FROM service_secrets WHERE service_id = $1 AND since <= market_now() ORDER BY since DESC, id DESC LIMIT 1)`
+
+	forgetSecretsSQL = `
+DELETE FROM service_secrets WHERE service_id = $1`
 
 	keptSecretSQL = `
 SELECT sealed FROM service_secrets WHERE service_id = $1`
@@ -146,6 +198,9 @@ func (s Secrets) NewSecret(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, 
 	}
 	if _, err := s.box.Open(kept, secretContext(serviceID)); err != nil {
 		after = 0
+		if _, err := tx.Exec(ctx, forgetSecretsSQL, serviceID); err != nil { // nobody can send it any more
+			return config.Secret{}, time.Time{}, fmt.Errorf("forget secret of service %s: %w", serviceID, err)
+		}
 	}
 	var since time.Time
 	if err := tx.QueryRow(ctx, insertSecretSQL, serviceID, sealed, after).Scan(&since); err != nil {
@@ -156,25 +211,30 @@ func (s Secrets) NewSecret(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, 
 
 // open gives a service the values that its row holds sealed, in the order of its headers. A service that wants a header or a secret which
 // can't be opened is broken: asked without it, it would refuse us, and that would look like its own failure.
-func (s Secrets) open(service *Service, headers [][]byte, secret []byte) {
+func (s Secrets) open(service *Service, headers [][]byte, secret, next []byte) {
 	for i := range service.Headers {
 		h := &service.Headers[i]
 		value, err := s.box.Open(headers[i], headerContext(service.ID, h.Name, service.BaseURL))
 		if err != nil {
-			service.Broken = "its headers can't be read for this host; its provider has to set them again"
+			service.Broken, service.closed = "its headers can't be opened here", true
 			return
 		}
 		h.Value = config.NewSecret(string(value))
 	}
-	if secret == nil {
-		return
+	for _, one := range []struct {
+		sealed []byte
+		to     *config.Secret
+	}{{secret, &service.Secret.Value}, {next, &service.Secret.next}} {
+		if one.sealed == nil {
+			continue
+		}
+		value, err := s.box.Open(one.sealed, secretContext(service.ID))
+		if err != nil {
+			service.Broken, service.closed = "its secret can't be opened here", true
+			return
+		}
+		*one.to = config.NewSecret(string(value))
 	}
-	value, err := s.box.Open(secret, secretContext(service.ID))
-	if err != nil {
-		service.Broken = "its secret can't be read; its provider has to ask for another"
-		return
-	}
-	service.Secret.Value = config.NewSecret(string(value))
 }
 
 // headerContext binds a value to where it may be sent, so that nobody who can write to the database, or change a listing, has it sent elsewhere.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ type Catalog struct {
 	now      func() time.Time
 	validity time.Duration
 	secrets  Secrets
+	broken   func(slugs []string)
 	current  atomic.Pointer[Snapshot]
 	loading  sync.Mutex
 }
@@ -43,6 +45,12 @@ func New(now func() time.Time, validity time.Duration) *Catalog {
 // Opening makes the catalog open what services want to see in our requests. It is called before the first Load.
 func (c *Catalog) Opening(s Secrets) *Catalog {
 	c.secrets = s
+	return c
+}
+
+// Telling makes the catalog say which services a Load found broken that were not before. It is called before the first Load.
+func (c *Catalog) Telling(broken func(slugs []string)) *Catalog {
+	c.broken = broken
 	return c
 }
 
@@ -76,7 +84,12 @@ func (c *Catalog) Load(ctx context.Context, db postgres.DB) error {
 	if err != nil {
 		return fmt.Errorf("load catalog: %w", err)
 	}
-	c.current.Store(newSnapshot(services, skew))
+	before := c.Current()
+	now := newSnapshot(services, skew)
+	c.current.Store(now)
+	if broke := now.brokenSince(before); c.broken != nil && len(broke) > 0 {
+		c.broken(broke)
+	}
 	return nil
 }
 
@@ -100,6 +113,9 @@ func newSnapshot(services []*Service, skew time.Duration) *Snapshot {
 		skew:      skew,
 	}
 	for _, service := range services {
+		if !service.Secret.Next.IsZero() {
+			service.Secret.from = service.Secret.Next.Add(-skew)
+		}
 		s.bySlug[service.Slug] = service
 		s.byID[service.ID] = service
 		s.routes[service.ID] = routesOf(service)
@@ -129,6 +145,32 @@ func (s *Snapshot) Service(id uuid.UUID) (*Service, bool) {
 func (s *Snapshot) Endpoint(id uuid.UUID) (*Endpoint, bool) {
 	e, ok := s.endpoints[id]
 	return e, ok
+}
+
+// brokenSince names the services on the shelf that are broken and were not in an earlier snapshot.
+func (s *Snapshot) brokenSince(before *Snapshot) []string {
+	var slugs []string
+	for slug, service := range s.bySlug {
+		if was, known := before.bySlug[slug]; service.Broken != "" && service.State.Sells() && (!known || was.Broken == "") {
+			slugs = append(slugs, slug)
+		}
+	}
+	slices.Sort(slugs)
+	return slugs
+}
+
+// Opened counts the services on the shelf that entrusted something to us, and those of them for which it could be opened.
+func (s *Snapshot) Opened() (opened, all int) {
+	for _, service := range s.bySlug {
+		if !service.State.Sells() || len(service.Headers) == 0 && service.Secret.Since.IsZero() {
+			continue
+		}
+		all++
+		if !service.closed {
+			opened++
+		}
+	}
+	return opened, all
 }
 
 // Len is how many services there are, in whatever state.

@@ -94,6 +94,9 @@ func Moves() []Move {
 		{"", CauseCreated, ActorSystem, Listed},
 
 		{Listed, CauseStrikes, ActorRecorder, Delisted},
+		// By calls that were under way: relisting it must not pass by its strikes.
+		{Suspended, CauseStrikes, ActorRecorder, Delisted},
+		{Held, CauseStrikes, ActorRecorder, Delisted},
 
 		// Not from delisted: putting it back would then pass by its strikes.
 		{Listed, CauseSuspension, ActorAdmin, Suspended},

@@ -160,6 +160,14 @@ func (st Store) RetireEndpoint(ctx context.Context, tx pgx.Tx, s *Service, endpo
 	if _, err := st.Lock(ctx, tx, s.ID); err != nil {
 		return false, err
 	}
+	now, err := st.Find(ctx, tx, s.Slug) // s was read before the lock, and the history says what stood last
+	if err != nil {
+		return false, err
+	}
+	gone, onShelf := now.endpoint(endpointID)
+	if !onShelf {
+		return false, nil
+	}
 	tag, err := tx.Exec(ctx, retireEndpointSQL, endpointID)
 	if err != nil {
 		return false, fmt.Errorf("retire endpoint %s: %w", endpointID, err)
@@ -167,7 +175,6 @@ func (st Store) RetireEndpoint(ctx context.Context, tx pgx.Tx, s *Service, endpo
 	if tag.RowsAffected() == 0 {
 		return false, nil
 	}
-	gone, _ := s.endpoint(endpointID)
 	_, err = revise(ctx, tx, s.ID, revised{endpoint: &endpointID, by: by, before: gone.document()})
 	return err == nil, err
 }

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"math/big"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/shopspring/decimal"
@@ -28,6 +29,11 @@ func (n Network) Asset(address common.Address) (Asset, bool) {
 		}
 	}
 	return Asset{}, false
+}
+
+// Named says whether a name is one of this network's: its CAIP-2 id, or the one that x402 v1 clients know.
+func (n Network) Named(name string) bool {
+	return n.ID == name || n.V1Name != "" && strings.EqualFold(n.V1Name, name)
 }
 
 // An Asset is an EIP-3009 token that we accept.

@@ -45,11 +45,11 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 		return nil, p.noPayment(r, err)
 	}
 	payload = payload.Normalize(p.networks()...)
-	offers, no := p.acceptable(r.Target)
+	known, offers, no := p.acceptable(r.Target)
 	if no != nil {
 		return nil, no
 	}
-	found, err := payment.Identify(payload, offers...)
+	found, err := payment.Identify(payload, known...)
 	if err != nil {
 		return nil, p.noPayment(r, err)
 	}
@@ -82,18 +82,21 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	return paid, nil
 }
 
-// acceptable returns every offer that a payment may match: the current price first, then those that were quoted a moment ago.
-func (p *Path) acceptable(t catalog.Target) ([]payment.Offer, *refusal.Error) {
-	var offers []payment.Offer
+// acceptable returns the offers that a payment may match: the current price first, then those that were quoted a moment ago. Known are those by which
+// it is told who signed it, on every network: what a raised floor leaves out now may have been claimed before.
+func (p *Path) acceptable(t catalog.Target) (known, offers []payment.Offer, no *refusal.Error) {
 	for _, price := range t.Endpoint.Acceptable(p.Catalog.Current().MarketNow(p.Now())) {
 		for _, rail := range p.Rails {
+			known = append(known, railOffers(rail, t.Endpoint, price)...)
+		}
+		for _, rail := range p.offered(price) {
 			offers = append(offers, railOffers(rail, t.Endpoint, price)...)
 		}
 	}
-	if len(offers) == 0 {
-		return nil, refusal.New(call.NotFound, "this endpoint has no price")
+	if len(known) == 0 {
+		return nil, nil, refusal.New(call.NotFound, "this endpoint has no price")
 	}
-	return offers, nil
+	return known, offers, nil
 }
 
 // noPayment refuses a request that shows no payment which holds. What is not for sale is said to be that, and its terms are not offered.

@@ -58,6 +58,7 @@ type Payment struct {
 	Transaction common.Hash // zero: none is known
 	Proved      bool
 	Word        string // whose word it is that it was settled, as long as nothing proves it; empty: nobody's
+	False       bool   // that word proved to be so
 }
 
 // A Refund is money on its way back.
@@ -91,7 +92,7 @@ func (r Record) Paid() *Payment {
 	if r.Network == "" {
 		return nil
 	}
-	return &Payment{Network: r.Network, Asset: r.Asset, Payer: r.Payer, Amount: r.Amount, Transaction: r.Transaction, Proved: r.Proved, Word: r.Word}
+	return &Payment{Network: r.Network, Asset: r.Asset, Payer: r.Payer, Amount: r.Amount, Transaction: r.Transaction, Proved: r.Proved, Word: r.Word, False: r.False}
 }
 
 // Returning shows the money on its way back; nil where none is.

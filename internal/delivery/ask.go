@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"market/internal/call"
+	"market/internal/catalog"
 	"market/internal/crash"
 	"market/internal/refusal"
 	"market/internal/upstream"
@@ -15,7 +16,7 @@ import (
 
 // probe refuses where the service does not answer its liveness probe. The verdict may be up to its TTL old.
 func (p *Path) probe(ctx context.Context, r Request) *refusal.Error {
-	v, err := p.Prober.Live(ctx, r.Target.Service)
+	v, err := p.Prober.Live(ctx, p.asOfNow(r.Target).Service)
 	if err != nil {
 		return refusal.New(call.Internal, "").WithCause(err)
 	}
@@ -27,7 +28,7 @@ func (p *Path) probe(ctx context.Context, r Request) *refusal.Error {
 
 // notAlive tells a service that does not live from trouble of ours that kept us from seeing whether it does.
 func (p *Path) notAlive(v upstream.Verdict) *refusal.Error {
-	until := p.Now().Add(p.Prober.TTL())
+	until := p.Now().Add(p.Prober.Holds(v))
 	switch v.Reason {
 	case call.EgressDown, call.LocalError:
 		return refusal.New(call.NotReady, "services cannot be reached at the moment: %s", v.Why).WithUntil(until)
@@ -44,6 +45,24 @@ func resting(s standing) *refusal.Error {
 		return refusal.New(call.InCooldown, "the service failed a moment ago and rests before it gets work again")
 	}
 	return nil
+}
+
+// asOfNow is a target as it is listed now: a request may have been under way for a while, and what it is asked with is what holds when it is asked.
+// Whether it streams, and how long it may take at most, stay: its payer was told the one, and its lease covers the other.
+func (p *Path) asOfNow(t catalog.Target) catalog.Target {
+	current := p.Catalog.Current()
+	s, known := current.Service(t.Service.ID)
+	e, sold := current.Endpoint(t.Endpoint.ID)
+	if !known || !sold {
+		return t
+	}
+	now := *e
+	now.Timeout, now.Stream = min(e.Timeout, t.Endpoint.Timeout), t.Endpoint.Stream
+	if now.Stream && !e.Stream {
+		now.IdleTimeout = t.Endpoint.IdleTimeout
+	}
+	t.Service, t.Endpoint = s, &now
+	return t
 }
 
 // ask calls the upstream, on a deadline of its own. What is sold as a stream goes to the caller while it comes, under the head of what is known by

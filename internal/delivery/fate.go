@@ -10,6 +10,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/postgres"
 )
 
 const (
@@ -122,12 +123,17 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	switch {
 	case err != nil:
 		return err
+	case f.onChain && c.Word != "" && f.depth < rail.Network.ServeAtDepth:
+		return nil // no proof yet, by the measure of every other payment, and nothing to send again
 	case f.onChain:
+		p.unseen.Delete(c.Word)
 		return lives(ctx, p.DB, c, paymentMined, f.proof, 0)
-	case f.usedElsewhere && c.Word != "" && c.WordAge < wordPatience:
-		return nil // looked at again: that a log is not there yet is no proof
+	case f.usedElsewhere && c.Word != "" && (c.WordAge < wordPatience || c.UsedFor < surelyUsed):
+		return sawUsed(ctx, p.DB, c, true) // looked at again: that a log is not there yet is no proof
 	case f.usedElsewhere, f.lapsed:
 		return p.lose(ctx, c)
+	case c.Word != "" && c.UsedFor > 0:
+		return sawUsed(ctx, p.DB, c, false)
 	case c.Word != "":
 		return p.sendWordAgain(ctx, rail, c)
 	}
@@ -138,6 +144,17 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 		return result.Err // looked at again
 	}
 	return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)
+}
+
+// The first of the looks that find the nonce used without a log counts, until one finds it unused.
+const sawUsedSQL = `UPDATE calls SET used_since = CASE WHEN $2 THEN coalesce(used_since, market_now()) END WHERE id = $1`
+
+// sawUsed keeps since when the nonce of a payment that was believed looks used by something else.
+func sawUsed(ctx context.Context, db postgres.DB, c openCall, used bool) error {
+	if _, err := db.Exec(ctx, sawUsedSQL, c.ID, used); err != nil {
+		return fmt.Errorf("keep whether the nonce of call %s is used: %w", c.ID, err)
+	}
+	return nil
 }
 
 // lose writes a payment off: nothing is owed for money that the chain took back, or that never came. A call that somebody walks is ended by

@@ -18,6 +18,8 @@ const findCallsSQL = `
 SELECT id FROM (
 	SELECT id FROM calls WHERE network = ANY($1) AND transaction = $2
 	UNION
+	SELECT id FROM calls WHERE network = ANY($1) AND transaction IS NULL AND sent_transaction = $2
+	UNION
 	SELECT id FROM calls WHERE nonce = $2
 	UNION
 	SELECT call_id FROM refunds WHERE network = ANY($1) AND transaction = $2

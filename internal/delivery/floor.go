@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"fmt"
+	"slices"
 
 	"market/internal/catalog"
 )
@@ -20,6 +21,13 @@ func (p *Path) offered(price catalog.Price) []Rail {
 		return p.Rails
 	}
 	return rails
+}
+
+// OfferedOn says whether callers are asked to pay a price on a network, by either of its names.
+func (p *Path) OfferedOn(network string) func(price catalog.Price) bool {
+	return func(price catalog.Price) bool {
+		return slices.ContainsFunc(p.offered(price), func(r Rail) bool { return r.Network.Named(network) })
+	}
 }
 
 // belowFloor warns the owner of a price that is below a floor.

@@ -46,8 +46,13 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 // listed refuses a target that is not for sale: for good, or until somebody has put it back, which nobody knows how to date.
 func (p *Path) listed(t catalog.Target) *refusal.Error {
 	no := t.Listed()
-	if no != nil && t.Service.State.Returns() {
+	switch {
+	case no == nil:
+		return nil
+	case t.Service.State.Returns():
 		return no.WithUntil(p.Now().Add(awayRetry))
+	case t.Service.State.Sells() && !t.Endpoint.Retired:
+		return no.WithUntil(p.Now().Add(brokenRetry))
 	}
 	return no
 }

@@ -8,6 +8,7 @@ import (
 	"market/internal/answer"
 	"market/internal/call"
 	"market/internal/capacity"
+	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/crash"
 	"market/internal/payment"
@@ -119,7 +120,7 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 		a.Call = c.ID
 		return held{}, a
 	}
-	if c.LeaseLeft <= 0 && !c.Late && mayGoOn(c.State, no) && carried(r) == nil {
+	if c.LeaseLeft <= 0 && !c.Late && mayGoOn(c.State, r.Target, no) && carried(r) == nil {
 		// Whoever goes on with the call gets its answer.
 		if no := p.prove(ctx, r, paid, answer.Facts{Payer: paid.signed.From, Identifier: c.Identifier, Source: c.Source, Age: c.Age}); no != nil {
 			a := p.standingOf(ctx, r, paid, c)
@@ -149,13 +150,14 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 
 // mayGoOn says whether a call that nobody walks is gone on with, in spite of what speaks against the request. While its settlement is
 // unclear the request has to be good, because its authorization is shown again. Once its money is here, what matters is whether the
-// service can be asked: its payer has a claim on an answer, and one that finds the service full waits for a place.
-func mayGoOn(s call.State, no *refusal.Error) bool {
+// service can be asked: its payer has a claim on an answer, and one that finds the service full waits for a place. A listing that can't be used may
+// be used again before the grace is over.
+func mayGoOn(s call.State, t catalog.Target, no *refusal.Error) bool {
 	switch s {
 	case call.Settling, call.Unknown:
 		return no == nil
 	case call.Settled:
-		return no == nil || no.Reason != call.NotLive && no.Reason != call.NotReady
+		return no == nil || t.Broken() == "" && no.Reason != call.NotLive && no.Reason != call.NotReady
 	case call.StateReleased, call.Rejected, call.Expired, call.Asked,
 		call.StateServed, call.StateRefused, call.StateFailed, call.StateCooldownRefused:
 		return false

@@ -41,6 +41,7 @@ type openCall struct {
 	AskedAt      time.Time
 	Word         string        // whose word it is that the payment was settled, as long as there is no proof; empty: nobody's
 	WordAge      time.Duration // since it was given
+	UsedFor      time.Duration // since the payment's nonce was first seen used without a log of it, in a payment that was believed
 	Sent         common.Hash   // the transaction that carries the authorization, as far as one was named
 }
 
@@ -49,7 +50,7 @@ const openColumns = `
 c.id, c.state, coalesce(c.payment_state, ''), c.late, c.lease_until <= market_now(), market_now() - c.state_since, c.review, c.network, c.asset, c.payer, c.treasury, c.amount, c.valid_after, c.valid_before,
 c.nonce, c.signature, c.service_id, c.endpoint_id, c.origin, c.method, c.path, c.source, c.transaction, coalesce(c.log_index, 0),
 coalesce(c.block_number, 0), c.block_hash, c.claimed_block, c.asked_at, CASE WHEN c.transaction IS NULL THEN coalesce(c.word_of, '') ELSE '' END,
-coalesce(market_now() - c.word_at, '0'), c.sent_transaction`
+coalesce(market_now() - c.word_at, '0'), coalesce(market_now() - c.used_since, '0'), c.sent_transaction`
 
 func scanOpen(row pgx.CollectableRow) (openCall, error) {
 	var (
@@ -61,7 +62,7 @@ func scanOpen(row pgx.CollectableRow) (openCall, error) {
 	)
 	err := row.Scan(&c.ID, &c.State, &c.PaymentState, &c.Late, &c.Free, &c.Since, &c.Review, &c.Network, &asset, &payer, &treasury, &amount, &after, &before,
 		&nonce, &signature, &c.Service, &c.Endpoint, &c.Origin, &c.Method, &c.Path, &c.Source, &transaction, &logIndex, &block, &blockHash,
-		&claimed, &asked, &c.Word, &c.WordAge, &sent)
+		&claimed, &asked, &c.Word, &c.WordAge, &c.UsedFor, &sent)
 	if err != nil {
 		return openCall{}, err
 	}

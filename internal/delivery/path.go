@@ -37,6 +37,8 @@ const (
 	readyRetry   = 5 * time.Second
 	// awayRetry is what a caller is told to wait for a service that an admin took off the shelf for now.
 	awayRetry = time.Hour
+	// brokenRetry is what it is told to wait for a service whose listing cannot be used: a key that comes back is seen within that.
+	brokenRetry = time.Minute
 	// placeTime is how long a call that is paid waits for a place at its service until its caller is told to come again.
 	placeTime = 5 * time.Second
 )
@@ -106,6 +108,8 @@ type Path struct {
 	quotes   atomic.Pointer[quotes]
 	claiming claiming
 	resends  chan struct{} // of payments that a facilitator said it had settled
+	weighing chan struct{} // words of facilitators
+	unseen   sync.Map      // of facilitators, by name, of which was said that our node does not see what they settled
 	walking  sync.WaitGroup
 	// streaming ends when the program can wait for streams no longer.
 	streaming  context.Context
@@ -116,7 +120,8 @@ type Path struct {
 // gate who else is.
 func NewPath(c Config) *Path {
 	owner := uuid.Must(uuid.NewV7())
-	p := &Path{Config: c, owner: owner, gate: capacity.NewGate(owner, replica.AliveFor, time.Now), resends: make(chan struct{}, wordResends)}
+	p := &Path{Config: c, owner: owner, gate: capacity.NewGate(owner, replica.AliveFor, time.Now), resends: make(chan struct{}, wordResends),
+		weighing: make(chan struct{}, wordsAtOnce)}
 	p.streaming, p.endStreams = context.WithCancel(context.Background())
 	return p
 }

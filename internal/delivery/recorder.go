@@ -130,8 +130,19 @@ func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
 	if err != nil || !r.strikes.Policy().Delists(open) {
 		return err
 	}
-	_, err = r.catalog.Delist(ctx, tx, d.Service, fmt.Sprintf("%d strikes within %s", open, r.strikes.Policy().Window))
+	_, err = r.catalog.Delist(ctx, tx, d.Service, fmt.Sprintf("%d strikes within %s", open, windowText(r.strikes.Policy().Window)))
 	return err
+}
+
+// windowText is a window for people, who read it at the listing.
+func windowText(d time.Duration) string {
+	switch {
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return d.String()
 }
 
 // One round trip writes the delivery, moves the call to its final state, keeps the answer and clears strikes. It locks no service and touches open strikes

@@ -114,6 +114,33 @@ func TestRecorder_Record_JoinedEvidenceKeepsAStrikeFromAnEarlierSuccess(t *testi
 	s.want(t, "the evidence is newer than the success", world{Deliveries: 3, OpenStrikes: 1, Evidence: 2, Cooldowns: 1, Refunds: 2, Jobs: 2})
 }
 
+// What an admin took off the shelf for a while is struck by the calls that were under way, and relisting it does not pass by its strikes.
+func TestRecorder_Record_TheLastStrikeDelistsWhatIsOffTheShelfForAWhile(t *testing.T) {
+	t.Parallel()
+	for cause, from := range map[catalog.Cause]catalog.State{catalog.CauseSuspension: catalog.Suspended, catalog.CauseReview: catalog.Held} {
+		t.Run(string(from), func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t)
+			for range policy.Limit - 1 {
+				s.fail(t)
+				pgtest.Shift(t, s.db, rest)
+			}
+			last := s.asked(t).failed()
+			if moved, err := (catalog.Store{}).Move(t.Context(), s.db, s.service.ID, catalog.Change{Cause: cause, By: catalog.AdminToken, Reason: "a look"}); err != nil || !moved {
+				t.Fatalf("moved = %v, %v", moved, err)
+			}
+			s.record(t, last)
+			if got := s.world(t); got.Service != catalog.Delisted || got.OpenStrikes != policy.Limit {
+				t.Errorf("the service is %s with %d strikes", got.Service, got.OpenStrikes)
+			}
+			relist := catalog.Change{Cause: catalog.CauseRelisting, By: catalog.AdminToken, Reason: "seen"}
+			if moved, err := (catalog.Store{}).Move(t.Context(), s.db, s.service.ID, relist); err != nil || moved {
+				t.Errorf("relisted = %v, %v", moved, err)
+			}
+		})
+	}
+}
+
 func TestRecorder_Record_AFailureIsWrittenWhole(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

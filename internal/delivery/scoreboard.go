@@ -6,68 +6,45 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"market/internal/postgres"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-const (
-	// scoresAge is how old the tallies of all services may get before a reader has them read again; scoresTime bounds the reading.
-	scoresAge  = 20 * time.Second
-	scoresTime = 5 * time.Second
-)
+// tallyPlaces is how many records of single services are read at a time: whoever looks at pages, however many, takes no more connections from
+// those who pay.
+const tallyPlaces = 2
 
-// A Scoreboard holds the tally of every service in memory, so that many who look at the catalog cost one reading of the database. It is read when
-// somebody looks, and never in the way of a call.
+// A Scoreboard holds the tallies of services in memory, so that many who look at them cost one reading of the database. It is read when somebody
+// looks, and never in the way of a call.
 type Scoreboard struct {
-	db  postgres.DB
-	now func() time.Time
-	// onError hears of a reading that went wrong; those who look see what was read before.
-	onError func(error)
+	db   *pgxpool.Pool
+	all  reader
+	ones reader
 
-	reading sync.Mutex // held by whoever reads the database
-	mu      sync.Mutex
-	at      time.Time // of the last reading, also of one that went wrong
-	read    map[uuid.UUID]Tally
+	scores shared[map[uuid.UUID]Tally]
+	mu     sync.Mutex
+	of     map[uuid.UUID]*shared[[]Tally]
 }
 
-// NewScoreboard returns one that has read nothing yet.
-func NewScoreboard(db postgres.DB, now func() time.Time, onError func(error)) *Scoreboard {
-	return &Scoreboard{db: db, now: now, onError: onError}
+// NewScoreboard returns one that has read nothing yet. onError hears of readings that went wrong, maybe of several at a time.
+func NewScoreboard(db *pgxpool.Pool, now func() time.Time, onError func(error)) *Scoreboard {
+	return &Scoreboard{db: db, of: map[uuid.UUID]*shared[[]Tally]{},
+		all: reader{now: now, onError: onError}, ones: reader{now: now, onError: onError, places: make(chan struct{}, tallyPlaces)}}
 }
 
-// Tallies returns the tally of every service that was called within ScoreWindow. The map is shared and must not be changed.
-func (s *Scoreboard) Tallies(ctx context.Context) map[uuid.UUID]Tally {
-	read, first, old := s.last()
-	if !old {
-		return read
-	}
-	// One reads for all. Who comes meanwhile sees what was read before, and waits only where nothing was.
-	if first {
-		s.reading.Lock()
-	} else if !s.reading.TryLock() {
-		return read
-	}
-	defer s.reading.Unlock()
-	if read, _, old = s.last(); !old {
-		return read
-	}
-	// It goes on when the one who came first leaves.
-	ctx, cancel := detached(ctx, scoresTime)
-	defer cancel()
-	next, err := talliesOfAll(ctx, s.db)
-	if err != nil {
-		s.onError(err)
-		next = read
-	}
+// All returns the tally of every service within ScoreWindow, and when it was read: zero where it could not be. The map is shared and must not be
+// changed.
+func (s *Scoreboard) All(ctx context.Context) (map[uuid.UUID]Tally, time.Time) {
+	return s.scores.look(ctx, s.all, func(ctx context.Context) (map[uuid.UUID]Tally, error) { return talliesOfAll(ctx, s.db) })
+}
+
+// Of returns the tallies of a service that exists in the windows of 24 hours, 7 and 30 days, and when they were read: zero where they could not be.
+func (s *Scoreboard) Of(ctx context.Context, service uuid.UUID) ([]Tally, time.Time) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at, s.read = s.now(), next
-	return next
-}
-
-// last returns what was read last, and whether that is nothing yet, or old.
-func (s *Scoreboard) last() (read map[uuid.UUID]Tally, first, old bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.read, s.at.IsZero(), s.at.IsZero() || s.now().Sub(s.at) >= scoresAge
+	one := s.of[service]
+	if one == nil {
+		one = &shared[[]Tally]{}
+		s.of[service] = one
+	}
+	s.mu.Unlock()
+	return one.look(ctx, s.ones, func(ctx context.Context) ([]Tally, error) { return talliesOfOne(ctx, s.db, service) })
 }

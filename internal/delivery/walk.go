@@ -65,6 +65,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 	// ask: call the upstream, when it is this call's turn. A stream goes to the caller while it comes, and is not over before it is recorded.
 	d.AskedAt = settlement.askedAt
 	place.at.Turn()
+	r.Target = p.asOfNow(r.Target)
 	result := p.ask(ctx, held.id, r, paidHead(held, settlement))
 	d = d.answered(result, r)
 	if d.Outcome != call.Served {
@@ -118,6 +119,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 	d := newDelivery(id, r)
 	d.AskedAt = standing.askedAt
 	place.at.Turn()
+	r.Target = p.asOfNow(r.Target)
 	result := p.ask(ctx, id, r, Answer{Call: id})
 	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/shopspring/decimal"
 
@@ -19,6 +20,8 @@ import (
 const (
 	// wordTime bounds the commit on a word. What is not written by then has to be proved.
 	wordTime = 3 * time.Second
+	// wordsAtOnce is how many words a process weighs at once. They take turns in the database, and each waits with a connection.
+	wordsAtOnce = 4
 	// wordsMax is how many payments of a network may be unproved at once, whatever they are worth: they are summed up before each word that is
 	// believed, and the sweeper looks at each of them.
 	wordsMax = 2000
@@ -59,6 +62,12 @@ func (p *Path) show(ctx context.Context, r Request, h held, lease time.Duration)
 		return h.rail.Settler.Settle(ctx, h.signed), nil
 	}
 	result = h.rail.Words.SettleOnWord(ctx, h.signed, func(ctx context.Context, w chain.Word) bool {
+		select {
+		case p.weighing <- struct{}{}:
+			defer func() { <-p.weighing }()
+		default:
+			return false // its proof is waited for, and no connection for its turn
+		}
 		own, cancel := detached(ctx, wordTime)
 		defer cancel()
 		crash.BeforeMove(h.state, call.Asked, call.Settled)
@@ -82,6 +91,12 @@ func (p *Path) show(ctx context.Context, r Request, h held, lease time.Duration)
 // snapshot, and it would not see what the other has taken.
 const weighSQL = `INSERT INTO exposures (network) VALUES ($1) ON CONFLICT (network) DO UPDATE SET network = excluded.network`
 
+// Whoever cannot have the row by then proves instead: that costs a caller a block, and waiting for it would cost everybody a connection.
+const (
+	weighWaitSQL     = `SET LOCAL lock_timeout = '200ms'`
+	lockNotAvailable = "55P03" // what PostgreSQL says then
+)
+
 // One statement weighs the word and writes the settlement on it, as settledSQL does on a proof. The unproved sum is added up from the calls
 // themselves, so no counter can drift; an asset that is not configured any more counts a dollar a unit. Who gave one word that proved false is
 // not believed again: what it has said by then is in the sum, so all its lies together cost no more than the bound.
@@ -98,7 +113,8 @@ UPDATE calls
    SET sent_transaction = $4, word_of = $5, word_at = service.now, payment_state = 'sent',
        state = CASE WHEN service.listed AND NOT service.cooling THEN 'asked' ELSE 'settled' END,
        asked_at = CASE WHEN service.listed AND NOT service.cooling THEN service.now END,
-       state_since = service.now, lease_until = service.now + $6::interval, look_at = service.now, looks = 0
+       state_since = service.now, lease_until = service.now + $6::interval, look_at = service.now, looks = 0,
+       why = '' -- of an attempt before, which a transaction that reverted would be read from
   FROM service, exposure
  WHERE calls.id = $1 AND calls.owner = $2 AND calls.state IN ('settling', 'unknown') AND calls.network = $7
    AND exposure.words < $11
@@ -107,21 +123,33 @@ UPDATE calls
 RETURNING service.listed, service.cooling, service.rest, service.now`
 
 // believed is the second commit of a paid call on a facilitator's word. ok is false where it does not fit into the bound, where its giver is not
-// believed any more, and where the call is not ours to settle: nothing was written.
+// believed any more, where others weigh theirs for too long, and where the call is not ours to settle: nothing was written. All of it goes to the
+// database at once, so that the row is never held while a process is waited for.
 func believed(ctx context.Context, db *pgxpool.Pool, id call.ID, owner, service uuid.UUID, w chain.Word, b bound, lease time.Duration) (s standing, ok bool, err error) {
 	assets, units := b.units()
-	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, weighSQL, b.network.ID); err != nil {
-			return err
-		}
-		err := tx.QueryRow(ctx, believedSQL, id, owner, service, w.Transaction[:], w.Of, lease, b.network.ID, assets, units, b.usd, wordsMax).
-			Scan(&s.listed, &s.cooling, &s.rest, &s.askedAt)
+	var batch pgx.Batch
+	batch.Queue("BEGIN")
+	batch.Queue(weighWaitSQL)
+	batch.Queue(weighSQL, b.network.ID)
+	batch.Queue(believedSQL, id, owner, service, w.Transaction[:], w.Of, lease, b.network.ID, assets, units, b.usd, wordsMax).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&s.listed, &s.cooling, &s.rest, &s.askedAt)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
 		ok = err == nil
 		return err
 	})
+	batch.Queue("COMMIT")
+	err = db.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		err := conn.SendBatch(ctx, &batch).Close()
+		if err != nil && conn.Conn().PgConn().TxStatus() != 'I' {
+			_, _ = conn.Exec(ctx, "ROLLBACK") // else the pool closes the connection, which does the same
+		}
+		return err
+	})
+	if failed, is := errors.AsType[*pgconn.PgError](err); is && failed.Code == lockNotAvailable {
+		return standing{}, false, nil
+	}
 	if err != nil {
 		return standing{}, false, fmt.Errorf("settle call %s on the word of facilitator %s: %w", id, w.Of, err)
 	}
@@ -143,8 +171,12 @@ func (p *Path) sendWordAgain(ctx context.Context, rail Rail, c openCall) error {
 	defer cancel()
 	result := rail.Settler.Settle(sending, c.Signed)
 	if result.Status == chain.StatusSettled {
+		p.unseen.Delete(c.Word)
 		return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)
 	}
-	return errors.Join(fmt.Errorf("facilitator %s said %s ago that transaction %s settles it, which our node does not see", c.Word,
-		c.WordAge.Truncate(time.Second), c.Sent), result.Err)
+	if _, said := p.unseen.LoadOrStore(c.Word, nil); said {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("facilitator %s said %s ago that transaction %s settles it, which our node does not see; of its other payments that are not "+
+		"seen nothing is said until one is", c.Word, c.WordAge.Truncate(time.Second), c.Sent), result.Err)
 }

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"market/internal/call"
+	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/payment"
 	"market/internal/postgres/pgtest"
@@ -204,9 +206,74 @@ func TestBelieved_OfManyAtOnceAsManyAsFit(t *testing.T) {
 	}
 	close(start)
 	wg.Wait()
+	for _, c := range claims { // those that waited for too long
+		if _, ok := s.onWord(t, c, word("hosted"), cents(strconv.Itoa(fit))); ok {
+			got.Add(1)
+		}
+	}
 	if got.Load() != fit {
 		t.Errorf("%d words are believed where %d fit", got.Load(), fit)
 	}
+}
+
+// Whoever holds the row stops nobody: what cannot be weighed is proved, and its connection is as good as before.
+func TestBelieved_WhereTheRowIsHeldTheWordIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	c := s.claim(t)
+	holder, err := s.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Exec(t.Context(), weighSQL, network); err != nil {
+		t.Fatal(err)
+	}
+	within, cancel := context.WithTimeout(t.Context(), wordTime)
+	defer cancel()
+	_, ok, err := believed(within, s.db, c.ID, s.owner, s.service.ID, word("hosted"), cents("1"), time.Minute)
+	opened := s.db.Stat().NewConnsCount()
+	if ok || err != nil || s.state(t, c.ID) != call.Settling {
+		t.Errorf("believed %v, %v, the call is %s; want it to be proved", ok, err, s.state(t, c.ID))
+	}
+	if s.db.Stat().NewConnsCount() != opened {
+		t.Error("the connection was closed, and another one opened for the next statement")
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.onWord(t, c, word("hosted"), cents("1")); !ok {
+		t.Error("once the row is free the word is not believed")
+	}
+}
+
+// A flood of words takes a few connections and not all.
+func TestShow_MoreWordsThanAreWeighedAtOnceAreProved(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	p := NewPath(Config{DB: s.db, ExposureUSD: decimal.NewFromInt(1), OnError: func(err error) { t.Error(err) }})
+	s.owner = p.owner
+	c := s.claim(t)
+	b := cents("1")
+	h := held{id: c.ID, state: call.Settling, signed: c.Signed, rail: Rail{Network: b.network, Words: giver{}}}
+	r := Request{Target: catalog.Target{Service: &s.service, Endpoint: s.endpoint}}
+	for range wordsAtOnce {
+		p.weighing <- struct{}{}
+	}
+	if _, onWord := p.show(t.Context(), r, h, time.Minute); onWord != nil || s.state(t, c.ID) != call.Settling {
+		t.Errorf("the call is %s, on its word %v; want it to be proved", s.state(t, c.ID), onWord)
+	}
+	<-p.weighing
+	if _, onWord := p.show(t.Context(), r, h, time.Minute); onWord == nil || s.state(t, c.ID) != call.Asked || len(p.weighing) != wordsAtOnce-1 {
+		t.Errorf("the call is %s, on its word %v, %d places are taken; want it asked", s.state(t, c.ID), onWord, len(p.weighing))
+	}
+}
+
+// A giver gives its word for everything.
+type giver struct{}
+
+func (giver) SettleOnWord(ctx context.Context, _ chain.Signed, believe chain.Believe) chain.Settlement {
+	believe(ctx, word("hosted"))
+	return chain.Settlement{Status: chain.StatusUnknown}
 }
 
 func TestBelieved_WhoGaveAFalseWordIsNotBelievedAgain(t *testing.T) {
@@ -250,6 +317,23 @@ func TestBelieved_OnlyTheOwnerOfAnOpenCallSettlesOnAWord(t *testing.T) {
 	}
 	if _, err := settled(t.Context(), s.db, c.ID, s.owner, s.service.ID, proof(), time.Minute); err != payment.ErrMoved { //nolint:errorlint // it comes bare
 		t.Errorf("on a proof after that: %v, want %v", err, payment.ErrMoved)
+	}
+}
+
+// A payment that failed before and is believed now is no payment that its payer had undone, however its call ends.
+func TestBelieved_WhatWentWrongBeforeIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	c := s.claim(t)
+	s.exec(t, `UPDATE calls SET state = 'unknown', why = '`+string(payment.CodeFunds)+`' WHERE id = $1`, c.ID)
+	d, ok := s.onWord(t, c, word("hosted"), cents("1"))
+	if !ok {
+		t.Fatal("it is not believed")
+	}
+	s.record(t, d.end(call.RejectedByService, "status 422"))
+	payer, err := payment.Store{}.Payer(t.Context(), s.db, payment.Identity{Network: network, Asset: c.Signed.Asset, Payer: c.Signed.From})
+	if err != nil || payer.Broke != 0 || payer.Undone != 0 {
+		t.Errorf("its payer is %+v, %v", payer, err)
 	}
 }
 

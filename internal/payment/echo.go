@@ -15,9 +15,12 @@ type Advertised map[string]json.RawMessage
 // Extensions returns what every challenge of ours advertises, whatever is sold.
 func Extensions() Advertised { return Advertised{identifierKey: json.RawMessage(identifierInfo)} }
 
-// dynamicMembers are those of an advertised info that differ from one challenge to the next, so that nobody can be held to the last one.
-var dynamicMembers = map[string][]string{
-	"offer-receipt": {"offers"}, // signed for one challenge
+// dynamicMembers are the paths of those members of an advertised info that differ from one challenge to the next, so that nobody can be held to the
+// last one.
+var dynamicMembers = map[string][][]string{
+	receiptKey: {{"offers"}}, // signed for one challenge
+	// The examples, which the owner of a listing changes as it likes. What an endpoint is does not change: it is another one then.
+	bazaarKey: {{"input", "body"}, {"input", "queryParams"}, {"input", "pathParams"}, {"output"}},
 }
 
 // checkEcho asks for the whole of our info in what the client echoes of it: a client may add to it, and may neither change nor drop a part.
@@ -32,8 +35,12 @@ func (p Payload) checkEcho(advertised Advertised) error {
 		if err != nil {
 			return fmt.Errorf("read what is advertised of extension %s: %w", key, err)
 		}
-		for _, name := range dynamicMembers[key] {
-			delete(ours.Members, name)
+		for _, path := range dynamicMembers[key] {
+			of, last := ours, len(path)-1
+			for _, name := range path[:last] {
+				of = of.Members[name]
+			}
+			delete(of.Members, path[last])
 		}
 		if !echo.Members["info"].Contains(ours) {
 			return mismatch(CodeExtensionEcho, "extensions.%s.info must hold all that PAYMENT-REQUIRED has there, unchanged.", key)

@@ -12,9 +12,12 @@ import (
 func advertised() Advertised {
 	all := Extensions()
 	all["bazaar"] = json.RawMessage(`{"input":{"type":"http","method":"POST","bodyType":"json","body":{"city":"Київ","days":1.50}},"output":{"type":"json","example":[1,{"a":null}]}}`)
+	all["sold"] = json.RawMessage(`{"city":"Київ","days":1.50,"list":[1,{"a":null}]}`) // an extension that has nothing dynamic
 	all["offer-receipt"] = json.RawMessage(`{"offers":[{"format":"eip712","signature":"0x01"}],"version":1}`)
 	return all
 }
+
+func sold(info string) string { return `{"sold":{"info":` + info + `}}` }
 
 func bazaar(body, output string) string {
 	return `{"bazaar":{"info":{"input":{"type":"http","method":"POST","bodyType":"json","body":` + body + `},"output":` + output + `}}}`
@@ -28,8 +31,11 @@ func TestMatch_TakesAnEchoThatHoldsWhatWeSaid(t *testing.T) {
 		"null for one of ours":                 `{"bazaar":null}`,
 		"as it was said":                       bazaar(`{"city":"Київ","days":1.50}`, output),
 		"in another order and spelling":        bazaar(`{"days":1.5,"city":"\u041aиїв"}`, output),
+		"another spelling of the same":         sold(`{"list":[1,{"a":null}],"days":1.5,"city":"\u041aиїв"}`),
 		"with members of the client's":         bazaar(`{"city":"Київ","days":1.5,"mine":[1]}`, `{"type":"json","example":[1,{"a":null}],"note":""}`),
 		"with a schema of the client's":        strings.Replace(bazaar(`{"city":"Київ","days":1.5}`, output), `{"info"`, `{"schema":7,"info"`, 1),
+		"examples of before an edit":           bazaar(`{"town":7}`, `{"type":"text","example":"x"}`),
+		"no output":                            `{"bazaar":{"info":{"input":{"type":"http","method":"POST","bodyType":"json"}}}}`,
 		"offers of another challenge":          `{"offer-receipt":{"info":{"version":1,"offers":[]}}}`,
 		"no offers at all":                     `{"offer-receipt":{"info":{"version":1}}}`,
 		"an extension that we know nothing of": `{"sign-in-with-x":{"info":7},"bazaar2":[]}`,
@@ -53,12 +59,15 @@ func TestMatch_RefusesAnEchoThatLacksOrChangesWhatWeSaid(t *testing.T) {
 		"info is empty":                {`{"bazaar":{"info":{}}}`, "bazaar"},
 		"info is a list":               {`{"bazaar":{"info":[]}}`, "bazaar"},
 		"a declaration that is text":   {`{"bazaar":"x"}`, "bazaar"},
-		"a member less, deep inside":   {bazaar(`{"city":"Київ"}`, output), "bazaar"},
-		"another text, deep inside":    {bazaar(`{"city":"Kyiv","days":1.5}`, output), "bazaar"},
-		"another number":               {bazaar(`{"city":"Київ","days":1.51}`, output), "bazaar"},
-		"a number as text":             {bazaar(`{"city":"Київ","days":"1.5"}`, output), "bazaar"},
-		"an item more in a list":       {bazaar(`{"city":"Київ","days":1.5}`, `{"type":"json","example":[1,{"a":null},2]}`), "bazaar"},
-		"a null less":                  {bazaar(`{"city":"Київ","days":1.5}`, `{"type":"json","example":[1,{}]}`), "bazaar"},
+		"another method":               {strings.Replace(bazaar(`{}`, output), "POST", "GET", 1), "bazaar"},
+		"a member less, deep inside":   {`{"bazaar":{"info":{"input":{"type":"http","method":"POST"}}}}`, "bazaar"},
+		"another type, deep inside":    {strings.Replace(bazaar(`{}`, output), `"http"`, `1`, 1), "bazaar"},
+		"the input is a list":          {`{"bazaar":{"info":{"input":[]}}}`, "bazaar"},
+		"another text, deep inside":    {sold(`{"city":"Kyiv","days":1.5,"list":[1,{"a":null}]}`), "sold"},
+		"another number":               {sold(`{"city":"Київ","days":1.51,"list":[1,{"a":null}]}`), "sold"},
+		"a number as text":             {sold(`{"city":"Київ","days":"1.5","list":[1,{"a":null}]}`), "sold"},
+		"an item more in a list":       {sold(`{"city":"Київ","days":1.5,"list":[1,{"a":null},2]}`), "sold"},
+		"a null less":                  {sold(`{"city":"Київ","days":1.5,"list":[1,{}]}`), "sold"},
 		"what is not dynamic, changed": {`{"offer-receipt":{"info":{"version":2,"offers":[]}}}`, "offer-receipt"},
 		"one of two":                   {`{"offer-receipt":{"info":{"version":1}},"bazaar":{"info":{}}}`, "bazaar"},
 	} {

@@ -72,13 +72,15 @@ func compareSigned(p Payload, o Offer) difference {
 	return same
 }
 
+// compareAccepted takes any time within our bounds: it is the endpoint's timeout when the terms were quoted, which its owner may have changed since.
+// How long the authorization itself may live is CheckTerms' to say, by the timeout of now.
 func compareAccepted(a Accepted, o Offer) difference {
 	switch {
 	case a.PayTo != o.PayTo:
 		return differentPayTo
 	case a.Amount.Cmp(o.Amount) != 0:
 		return differentAmount
-	case a.MaxTimeoutSeconds != int64(o.MaxTimeoutSeconds):
+	case a.MaxTimeoutSeconds < 1 || a.MaxTimeoutSeconds > timeoutSecondsMax:
 		return differentTimeout
 	}
 	return compareExtra(a, extraOf(o))
@@ -116,7 +118,7 @@ func (d difference) refusal(o Offer) error {
 	case differentAmount:
 		return mismatch(CodeRequirements, "accepted.amount is not a price of this endpoint; its price now is in PAYMENT-REQUIRED.")
 	case differentTimeout:
-		return mismatch(CodeRequirements, "accepted.maxTimeoutSeconds must be %d.", o.MaxTimeoutSeconds)
+		return mismatch(CodeRequirements, "accepted.maxTimeoutSeconds must be what PAYMENT-REQUIRED has there, which is %d now.", o.MaxTimeoutSeconds)
 	case missingName:
 		return mismatch(CodeDomainMissing, "accepted.extra.name is missing; it must be %q.", o.Asset.EIP712Name)
 	case differentName:

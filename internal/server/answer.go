@@ -160,15 +160,18 @@ func (s *Server) paid(p *delivery.Payment) *paidJSON {
 	if p == nil {
 		return nil
 	}
-	return &paidJSON{Money: s.money(p.Network, p.Asset, p.Amount), Payer: p.Payer.Hex(), Transaction: hashJSON(p.Transaction), Unproved: unproved(p.Word)}
+	return &paidJSON{Money: s.money(p.Network, p.Asset, p.Amount), Payer: p.Payer.Hex(), Transaction: hashJSON(p.Transaction), Unproved: unproved(p)}
 }
 
-// unproved says whose word it is that a payment was settled; empty where it is nobody's.
-func unproved(word string) string {
-	if word == "" {
-		return ""
+// unproved says on whose word a payment was gone on with that nothing proves, or that proved false; empty where it is nobody's.
+func unproved(p *delivery.Payment) string {
+	switch {
+	case p.Word != "":
+		return "the facilitator " + p.Word + " says that it was settled; our own node has not seen it yet"
+	case p.False:
+		return "a facilitator said that it was settled, and it never was: nothing was charged"
 	}
-	return "the facilitator " + word + " says that it was settled; our own node has not seen it yet"
+	return ""
 }
 
 func (s *Server) refund(r *delivery.Refund) *refundJSON {

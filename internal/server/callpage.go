@@ -16,6 +16,7 @@ import (
 type callPage struct {
 	frame
 	telling
+	ID     string
 	Next   string
 	Steps  []step
 	Facts  []fact
@@ -42,7 +43,7 @@ func (s *Server) writeCallPage(c echo.Context, r delivery.Record, view callView)
 
 func (s *Server) callPage(r delivery.Record, view callView) callPage {
 	page := callPage{frame: s.frame(), telling: s.tellingOf(r), Next: nextOf(r), Steps: s.stepsOf(r), URL: view.URL, Signed: view.Receipt != nil}
-	page.JSON, page.Unlisted, page.Moving = "/api/v1/calls/"+r.Call.String(), true, page.Moves
+	page.JSON, page.Unlisted, page.ID = "/api/v1/calls/"+r.Call.String(), true, r.Call.String()
 	page.Facts = []fact{{Name: "Service", Value: r.Service, Link: "/services/" + r.Service}, {Name: "Request", Value: plain(r.Method + " " + r.Path), Code: true},
 		{Name: "State", Value: strings.ReplaceAll(view.State, "_", " ")}}
 	page.Facts = append(page.Facts, s.moneyFacts(view.Payment, view.Refund)...)

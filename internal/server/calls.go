@@ -13,6 +13,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/payment"
 	"market/internal/refusal"
+	"market/internal/upstream"
 )
 
 // paidCall serves ANY /s/{service}/{path…}: pay for one call and get it.
@@ -45,6 +46,10 @@ func (s *Server) trialCall(c echo.Context) error {
 // router that read one path differently are how paywalls are passed.
 func (s *Server) request(c echo.Context, prefix string) (delivery.Request, error) {
 	in := c.Request()
+	if upstream.Ours(in.Header) {
+		// Else one request would be answered by itself for ever, or a listing would sell what others give away.
+		return delivery.Request{}, refusal.New(call.InputInvalid, "the request comes from a market gateway: a service must not lead back to its market")
+	}
 	slug, rest, found := strings.Cut(strings.TrimPrefix(in.URL.EscapedPath(), prefix), "/")
 	if found {
 		rest = "/" + rest

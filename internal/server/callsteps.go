@@ -135,18 +135,3 @@ func (s *Server) refundStep(r delivery.Record) (step, bool) {
 	}
 	return st, true
 }
-
-// nextOf says what the caller can do; empty where there is nothing to do.
-func nextOf(r delivery.Record) string {
-	switch {
-	case r.Outcome == call.Served, r.Outcome == "" && r.State != call.StateReleased && r.State != call.Rejected && r.State != call.Expired:
-		return ""
-	case r.State == call.StateReleased:
-		return "send the same payment again."
-	case r.Reason == call.RejectedByService, r.Party == call.Caller && r.Outcome == call.Refused:
-		return "correct the request, and call again with a new payment."
-	case r.Reason == call.InCooldown, r.Party == call.Service:
-		return "call again later, or another service. Nothing has to be done for the refund."
-	}
-	return "call again with a new payment."
-}

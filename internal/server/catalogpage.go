@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"market/internal/catalog"
@@ -30,7 +30,10 @@ type catalogPage struct {
 	Rows        []catalogRow
 	Total       int
 	First, Next string // addresses of pages; empty where there is none
-	Shelf       bool   // there are services, whether they fit or not
+	Shelf       bool   // there are services for sale, whether they fit or not
+	Restless    bool   // the order may change from page to page
+	AsOf        *moment
+	Closed      bool // nobody can pay just now
 	HowToList   string
 }
 
@@ -45,6 +48,8 @@ type catalogRow struct {
 	Price            string
 	From             bool
 	Delivered, N     string
+	Payers           string
+	Record           string // in words, where nothing is delivered of nothing
 	Median           string
 	Last             *moment
 }
@@ -75,12 +80,17 @@ func (s *Server) writeCatalog(c echo.Context) error {
 			page.Problems[field.Name] = field.Message
 		}
 	}
+	if no, ok := errors.AsType[*refusal.Error](s.refuseForeign(page.Q)); ok && page.Problems["network"] == "" {
+		status = http.StatusBadRequest
+		page.Problems["network"] = no.Fields[0].Message
+	}
 	page.fill(values, s)
+	page.JSON = "/api/v1/services?" + asked.Encode()
 	if len(page.Problems) == 0 {
-		found, tallies := s.search(c, page.Q)
-		page.Total = found.Total
+		found, read := s.search(c, page.Q)
+		page.Total, page.AsOf, page.Restless = found.Total, momentOf(read.at), page.Q.Sort == catalog.ByRecord
 		for _, service := range found.Services {
-			page.Rows = append(page.Rows, s.catalogRow(service, tallies))
+			page.Rows = append(page.Rows, s.catalogRow(service, read))
 		}
 		if found.Next != "" {
 			asked.Set("cursor", found.Next)
@@ -89,9 +99,9 @@ func (s *Server) writeCatalog(c echo.Context) error {
 	}
 	asked.Del("cursor")
 	page.First = "/?" + asked.Encode()
-	page.JSON = "/api/v1/services?" + asked.Encode()
 	page.Unlisted = page.Filtered
-	page.Shelf = s.catalog.Current().Len() > 0
+	page.Shelf = s.catalog.Current().Search(catalog.DefaultQuery(), nil).Total > 0
+	page.Closed = s.closed(c.Request().Context())
 	page.HowToList = "curl " + s.publicURL + "/api/v1/services -H 'Authorization: Bearer …' -d @listing.json"
 	return s.writePage(c, status, catalogTemplate, page)
 }
@@ -123,21 +133,55 @@ func (p *catalogPage) fill(values url.Values, s *Server) {
 	}
 }
 
-func (s *Server) catalogRow(v *catalog.Service, tallies map[uuid.UUID]delivery.Tally) catalogRow {
-	row := catalogRow{Slug: v.Slug, Name: plain(v.Name), What: plain(v.Description), State: badgeOf(v.State, s.rest(v.ID), v.Broken != "")}
+func (s *Server) catalogRow(v *catalog.Service, read scores) catalogRow {
+	row := catalogRow{Slug: v.Slug, Name: plain(v.Name), What: plain(v.Description), State: s.badge(v)}
 	if usd, priced := v.Cheapest(); priced {
 		row.Price, row.From = usd.String(), len(v.Endpoints) > 1
 	}
-	st := tallies[v.ID]
+	if read.at.IsZero() {
+		row.Record = "not known just now"
+		return row
+	}
+	st := read.of(v.ID)
 	if share, known := st.Delivered(); known {
-		row.Delivered, row.N = percent(share), count(st.N())
-		if st.Newest {
+		row.Delivered, row.N, row.Payers = percent(share), count(st.N()), payersText(st.Payers)
+		if st.Newest() {
 			row.N = "the newest " + row.N
 		}
+	} else {
+		row.Record = recordText(st)
 	}
 	if st.Served > 0 {
 		row.Median = span(st.P50)
 	}
 	row.Last = momentOf(st.LastServed)
 	return row
+}
+
+// recordText says what there is to say of a service of whose calls none shows whether it delivers.
+func recordText(st delivery.Tally) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{st.Refused, "refused"}, {st.Resting, "met its rest"}, {st.Elsewhere, "failed elsewhere"}, {st.Left, "left by the caller"}} {
+		if p.n > 0 {
+			parts = append(parts, count(p.n)+" "+p.what)
+		}
+	}
+	text := "no paid calls yet"
+	if len(parts) > 0 {
+		text = "none that counts: " + strings.Join(parts, ", ")
+	}
+	if st.Trials > 0 {
+		text += "; " + count(st.TrialsServed) + " of " + count(st.Trials) + " trials served"
+	}
+	return text
+}
+
+func payersText(n int) string {
+	if n == 1 {
+		return "1 payer"
+	}
+	return count(n) + " payers"
 }

@@ -85,6 +85,28 @@ func (s *Server) edit(c echo.Context, change func(pgx.Tx) (catalog.Edited, error
 	return edited, nil
 }
 
+// change makes one change of a service that is no edit of what it says, in one transaction and on the revision that the request rests on, and lets
+// everybody see it. It returns the service as it stands then.
+func (s *Server) change(c echo.Context, do func(tx pgx.Tx, service *catalog.Service) error) (service catalog.Service, err error) {
+	ctx, slug := c.Request().Context(), c.Param("slug")
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if service, err = s.store.At(ctx, tx, slug, revisionsOf(c.Request().Header)); err != nil {
+			return err
+		}
+		if err := do(tx, &service); err != nil {
+			return err
+		}
+		service, err = s.store.Find(ctx, tx, slug)
+		return err
+	})
+	if err != nil {
+		return catalog.Service{}, err
+	}
+	s.reload(c)
+	setRevision(c, &service)
+	return service, nil
+}
+
 // editOf is a change as it came: by whom, and on which revisions it may rest.
 func (s *Server) editOf(c echo.Context, body []byte) catalog.Edit {
 	return catalog.Edit{Patch: body, By: catalog.AdminToken, Revisions: revisionsOf(c.Request().Header), Secrets: s.secrets}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -24,37 +25,56 @@ func (s *Server) listServices(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page, tallies := s.search(c, query)
+	if err := s.refuseForeign(query); err != nil {
+		return err
+	}
+	page, scores := s.search(c, query)
 	views := make([]serviceView, 0, len(page.Services))
 	for _, service := range page.Services {
 		view := s.serviceView(service)
-		view.Record = recordViewOf(tallies[service.ID])
+		view.Record = recordViewOf(scores.at, scores.of(service.ID))
 		views = append(views, view)
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": page.Next, "total": page.Total})
 }
 
-// search returns a page of services, and the tally of every one that was called lately. It asks the database nothing but, now and then, for
-// the tallies of all.
-func (s *Server) search(c echo.Context, q catalog.Query) (catalog.Page, map[uuid.UUID]delivery.Tally) {
-	tallies := s.scores.Tallies(c.Request().Context())
-	if q.Network != "" && !s.sellsOn(q.Network) {
-		return catalog.Page{}, tallies // every endpoint is for sale on every network of ours, and on no other
-	}
-	return s.catalog.Current().Search(q, func(service uuid.UUID) int { return tallies[service].Score() }), tallies
+// scores are the tallies of all services, read at one time; zero where they could not be read.
+type scores struct {
+	tallies map[uuid.UUID]delivery.Tally
+	at      time.Time
 }
 
-func (s *Server) sellsOn(network string) bool {
+func (s scores) of(service uuid.UUID) delivery.Tally {
+	tally := s.tallies[service]
+	tally.Window = delivery.ScoreWindow // also of a service that is newer than the reading
+	return tally
+}
+
+// search returns a page of services, and the tallies of all. It asks the database nothing but, now and then, for those.
+func (s *Server) search(c echo.Context, q catalog.Query) (catalog.Page, scores) {
+	var read scores
+	read.tallies, read.at = s.scores.All(c.Request().Context())
+	if q.Network != "" {
+		q.Offered = s.path.OfferedOn(q.Network)
+	}
+	return s.catalog.Current().Search(q, func(service uuid.UUID) int { return read.tallies[service].Score() }), read
+}
+
+// refuseForeign refuses a network that is none of ours: nothing is for sale there.
+func (s *Server) refuseForeign(q catalog.Query) error {
+	var ours []string
 	for _, n := range s.networks {
-		if n.ID == network || (n.V1Name != "" && strings.EqualFold(n.V1Name, network)) {
-			return true
+		if q.Network == "" || n.Named(q.Network) {
+			return nil
 		}
+		ours = append(ours, n.ID)
 	}
-	return false
+	return badParameter("network", "is none that calls are paid on here: "+strings.Join(ours, ", "))
 }
 
-// A recordView is what a service did with the calls from outside that reached it.
+// A recordView is what a service did with the calls from outside that reached it, as it was when it was read.
 type recordView struct {
+	AsOf  string     `json:"as_of"`
 	Day   *tallyView `json:"24h,omitempty"`
 	Week  *tallyView `json:"7d,omitempty"`
 	Month *tallyView `json:"30d,omitempty"`
@@ -68,15 +88,27 @@ type tallyView struct {
 	Refused    int      `json:"refused"`
 	Resting    int      `json:"in_cooldown"`
 	Elsewhere  int      `json:"failed_elsewhere"`
+	Left       int      `json:"caller_left"`
+	Payers     int      `json:"payers"`
 	P50        *float64 `json:"p50_ms"`
 	P99        *float64 `json:"p99_ms"`
 	LastServed string   `json:"last_served_at,omitempty"`
 	NewestOnly bool     `json:"newest_only"`
+	Since      string   `json:"counted_since,omitempty"`
+	Trials     trials   `json:"trials"`
 }
 
-// recordViewOf shows the tallies that there are. One that was not read, for it has no call in it, is shown as that of the window of all lists.
-func recordViewOf(tallies ...delivery.Tally) *recordView {
-	var view recordView
+type trials struct {
+	N      int `json:"n"`
+	Served int `json:"served"`
+}
+
+// recordViewOf shows tallies that were read at a time; nil where they could not be.
+func recordViewOf(at time.Time, tallies ...delivery.Tally) *recordView {
+	if at.IsZero() {
+		return nil
+	}
+	view := recordView{AsOf: timeJSON(at)}
 	for _, st := range tallies {
 		v := tallyViewOf(st)
 		switch st.Window.Hours() {
@@ -93,7 +125,8 @@ func recordViewOf(tallies ...delivery.Tally) *recordView {
 
 func tallyViewOf(st delivery.Tally) tallyView {
 	v := tallyView{N: st.N(), Served: st.Served, Failed: st.Failed, Refused: st.Refused, Resting: st.Resting, Elsewhere: st.Elsewhere,
-		LastServed: timeJSON(st.LastServed), NewestOnly: st.Newest}
+		Left: st.Left, Payers: st.Payers, LastServed: timeJSON(st.LastServed), NewestOnly: st.Newest(), Since: timeJSON(st.Since),
+		Trials: trials{N: st.Trials, Served: st.TrialsServed}}
 	if share, known := st.Delivered(); known {
 		v.Delivered = &share
 	}

@@ -12,7 +12,10 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"market/docs"
+	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/refusal"
 	"market/web"
 )
 
@@ -40,7 +43,6 @@ type frame struct {
 	Banners   []string // what a visitor has to know before everything else
 	JSON      string   // the same for programs; empty where there is none
 	Unlisted  bool     // search engines are to leave it out
-	Moving    bool     // it changes by itself, so a browser looks again
 	Searching bool     // it has a search of its own
 }
 
@@ -104,13 +106,29 @@ var stylePath = func() string {
 
 // pages adds what is for people alone. At the other addresses of pages programs get the same as JSON.
 func (s *Server) pages(e *echo.Echo) {
-	e.GET("/services/:slug", s.serviceBySlug)
-	e.GET("/calls", s.findCalls)
-	e.GET("/calls/:id", s.callByID)
-	e.GET("/rules", s.rulesTable)
+	e.HEAD("/", s.index)
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		e.Add(method, "/services/:slug", s.serviceBySlug)
+		e.Add(method, "/calls", s.findCalls)
+		e.Add(method, "/calls/:id", s.callByID)
+		e.Add(method, "/rules", s.rulesTable)
+		e.Add(method, "/docs/:name", guide)
+	}
 	e.GET("/style.css", s.asset("text/css; charset=utf-8", web.Style))
 	e.GET("/favicon.svg", s.asset("image/svg+xml", web.Icon))
 	e.GET("/favicon.ico", s.asset("image/svg+xml", web.Icon))
+}
+
+// guide serves a document as the text that it is written in.
+func guide(c echo.Context) error {
+	text, err := docs.Public.ReadFile(c.Param("name"))
+	if err != nil {
+		return refusal.New(call.NotFound, "there is no such document")
+	}
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", text)
 }
 
 // asset serves what changes with the program only.

@@ -58,7 +58,7 @@ func TestPages_ShowWhatStrangersWroteAndRunNothing(t *testing.T) {
 	}
 	record := delivery.Record{Call: call.NewID(), State: call.StateFailed, Outcome: call.Failed, Reason: call.Upstream5xx, Detail: strangers,
 		Service: "evil", Method: "GET", Path: strangers, Network: testNetwork.ID, Refund: &refund.Refund{State: refund.StateParked, Why: strangers}}
-	catalogOf := catalogPage{frame: s.frame(), Q: query, Problems: map[string]string{}, Total: 1, Rows: []catalogRow{s.catalogRow(v, nil)},
+	catalogOf := catalogPage{frame: s.frame(), Q: query, Problems: map[string]string{}, Total: 1, Rows: []catalogRow{s.catalogRow(v, scores{at: time.Unix(1, 0)})},
 		Next: "/?" + values.Encode()}
 	for _, field := range no.Fields {
 		catalogOf.Problems[field.Name] = field.Message
@@ -72,10 +72,10 @@ func TestPages_ShowWhatStrangersWroteAndRunNothing(t *testing.T) {
 	problem.Detail = strangers
 	for name, page := range map[string]string{
 		"catalog": render(t, catalogTemplate, catalogOf),
-		"service": render(t, serviceTemplate, s.servicePage(v, []delivery.Tally{{Window: 24 * time.Hour}}, []catalog.PriceChange{{Method: "GET", Path: strangers}})),
+		"service": render(t, serviceTemplate, s.servicePage(v, []delivery.Tally{{Window: 24 * time.Hour}}, time.Unix(1, 0), []catalog.PriceChange{{Method: "GET", Path: strangers}})),
 		"call":    render(t, callTemplate, s.callPage(record, s.callView(record))),
 		"calls":   render(t, callsTemplate, callsPage{frame: s.frame(), Q: typed, Problem: "x", Found: []foundOnPage{{s.tellingOf(record), []fact{{Name: "x", Value: "x", Link: "javascript:alert(1)"}}}}}),
-		"problem": render(t, problemTemplate, s.problemPage(problem, "")),
+		"problem": render(t, problemTemplate, s.problemPage(problem, "/s/evil", "")),
 	} {
 		for _, bad := range []string{"<script", `"'onfocus`, ` onfocus="`, ` autofocus="`, "\u202e", `"javascript:`, "'javascript:"} {
 			if strings.Contains(page, bad) {
@@ -178,6 +178,21 @@ func TestAssets_ComeAsWhatTheyAre(t *testing.T) {
 	}
 }
 
+func TestGuide_IsTheDocumentAsText(t *testing.T) {
+	t.Parallel()
+	public := newTestServer().Public().Handler
+	for path, want := range map[string]int{"/docs/api.md": 200, "/docs/outcomes.md": 200, "/docs/providers.md": 200, "/docs/receipts.md": 200,
+		"/docs/operations.md": 404, "/docs/": 404, "/docs/..%2fdocs.go": 404, "/docs/.": 404} {
+		answer := httptest.NewRecorder()
+		public.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		h := answer.Header()
+		if answer.Code != want || want == http.StatusOK && (h.Get("Content-Type") != "text/plain; charset=utf-8" || h.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.HasPrefix(answer.Body.String(), "# ")) {
+			t.Errorf("%s: %d %v", path, answer.Code, h)
+		}
+	}
+}
+
 func TestWords_RoundInNobodysFavour(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
@@ -218,14 +233,68 @@ func TestStepsOf_TellEveryState(t *testing.T) {
 	}
 }
 
+// What could not be read is not shown as nothing.
+func TestRecord_WhatWasNotReadIsLeftOut(t *testing.T) {
+	t.Parallel()
+	if view := recordViewOf(time.Time{}, delivery.Tally{}); view != nil {
+		t.Errorf("%+v", view)
+	}
+	s := newTestServer()
+	v := &catalog.Service{ID: uuid.New(), Slug: "weather", State: catalog.Listed}
+	if row := s.catalogRow(v, scores{}); row.Record != "not known just now" || row.Delivered != "" {
+		t.Errorf("%+v", row)
+	}
+	if page := render(t, serviceTemplate, s.servicePage(v, nil, time.Time{}, nil)); strings.Contains(page, "<table") || !strings.Contains(page, "cannot be read just now") {
+		t.Errorf("the page of a service whose record was not read:\n%s", page)
+	}
+}
+
+func TestCatalogRow_SaysWhatBecameOfCallsThatShowNothing(t *testing.T) {
+	t.Parallel()
+	s := newTestServer()
+	v := &catalog.Service{ID: uuid.New(), State: catalog.Listed}
+	for want, tally := range map[string]delivery.Tally{
+		"no paid calls yet": {},
+		"none that counts: 2 refused, 1 met its rest, 3 failed elsewhere, 4 left by the caller": {Refused: 2, Resting: 1, Elsewhere: 3, Left: 4},
+		"no paid calls yet; 11 of 12 trials served":                                             {Trials: 12, TrialsServed: 11},
+		"": {Served: 1, Refused: 2},
+	} {
+		row := s.catalogRow(v, scores{map[uuid.UUID]delivery.Tally{v.ID: tally}, time.Unix(1, 0)})
+		if row.Record != want || (row.Delivered == "") != (want != "") {
+			t.Errorf("%+v: %q, want %q", tally, row.Record, want)
+		}
+	}
+}
+
+// The page of a service names what it leaves out, and every promise of a refund.
+func TestServicePage_HidesNothingOfAnEndpoint(t *testing.T) {
+	t.Parallel()
+	s := newTestServer()
+	long := json.RawMessage(`{"text":"` + strings.Repeat("x", shownBytesMax) + `"}`)
+	v := &catalog.Service{ID: uuid.New(), Slug: "weather", State: catalog.Listed, Endpoints: []*catalog.Endpoint{
+		{ID: uuid.New(), InputExample: long, OutputExample: long, InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: long}}}
+	cut := []delivery.Tally{{Window: 24 * time.Hour}, {Window: 720 * time.Hour, Served: 5000, Since: time.Unix(86400, 0)}}
+	page := render(t, serviceTemplate, s.servicePage(v, cut, time.Unix(1, 0), nil))
+	for _, want := range []string{"The example input is too long", "The example answer is too long", "Schema of the input", "at most 1,048,576 bytes",
+		"does not fit the output schema", "24 hours</th>", "30 days *</th>", "* 30 days: there were more calls, and the newest 5,000 are counted, since"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q:\n%s", want, page)
+		}
+	}
+	v.Endpoints[0].OutputSchema = nil
+	if strings.Contains(render(t, serviceTemplate, s.servicePage(v, nil, time.Time{}, nil)), "does not fit the output schema") {
+		t.Error("an endpoint without an output schema promises one")
+	}
+}
+
 // The record of the list and that of a service have the members that the document promises.
 func TestRecordView_OfAServiceThatNobodyCalled(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal(recordViewOf(delivery.Tally{}))
+	text, err := json.Marshal(recordViewOf(time.Unix(1, 0), scores{}.of(uuid.New())))
 	if err != nil || !strings.Contains(string(text), `"7d":{"n":0,"delivered":null,`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := openDocument(t).fits("ServiceRecord", recordViewOf(delivery.Tally{Window: 24 * time.Hour, Served: 3, Failed: 1, LastServed: time.Unix(1, 0)}, delivery.Tally{Window: 720 * time.Hour})); err != nil {
+	if err := openDocument(t).fits("ServiceRecord", recordViewOf(time.Unix(1, 0), delivery.Tally{Window: 24 * time.Hour, Served: 3, Failed: 1, LastServed: time.Unix(1, 0), Since: time.Unix(1, 0)}, delivery.Tally{Window: 720 * time.Hour})); err != nil {
 		t.Error(err)
 	}
 }

@@ -84,12 +84,15 @@ func (s *Server) writeError(err error, c echo.Context) {
 	}
 	p := s.newProblem(no.Reason, statusFor(no.Reason, !no.Until.IsZero()))
 	p.Detail, p.Fields = no.Detail, no.Fields
+	if no.Reason == call.Internal && paidWay(c.Request()) && payment.Sent(c.Request().Header) {
+		p.Charged = outcomePending // it may have gone wrong before its payment was taken, or after
+	}
 	if !no.Until.IsZero() {
 		setRetryAfter(c.Response().Header(), no.Until.Sub(s.now()))
 	}
 	logOf(c).reason = no.Reason
 	if method := c.Request().Method; byBrowser(c.Request()) && (method == http.MethodGet || method == http.MethodHead) {
-		err := s.writePage(c, p.Status, problemTemplate, s.problemPage(p, logOf(c).service))
+		err := s.writePage(c, p.Status, problemTemplate, s.problemPage(p, c.Request().URL.Path, logOf(c).service))
 		if err == nil {
 			return
 		}

@@ -66,20 +66,14 @@ func (s *Server) newSecret(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
-	if err != nil {
-		return err
-	}
 	var secret config.Secret
 	var since time.Time
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		secret, since, err = s.secrets.NewSecret(ctx, tx, service.ID, after)
-		return err
+	_, err = s.edit(c, func(tx pgx.Tx) (edited catalog.Edited, err error) {
+		secret, since, edited, err = s.store.EditSecret(c.Request().Context(), tx, c.Param("slug"), after, s.editOf(c, body))
+		return edited, err
 	})
 	if err != nil {
 		return err
 	}
-	s.reload(c)
 	return s.writeJSON(c, http.StatusCreated, typeJSON, secretView{Value: secret.Reveal(), Since: timeJSON(since)})
 }

@@ -30,8 +30,9 @@ type servicePage struct {
 	Host              string
 	Endpoints         []endpointOnPage
 	Windows           []windowOnPage
-	Newest            bool
+	AsOf              *moment // of the record; nil: it could not be read
 	Last              *moment
+	Closed            bool // nobody can pay just now
 	Changes           []priceChangeOnPage
 }
 
@@ -43,14 +44,27 @@ type endpointOnPage struct {
 	Pause                                 string // the longest of a stream; empty for what is none
 	Served                                []int
 	Trials                                int
-	Input, Output, MIME                   string
+	Input, Output                         exampleOnPage
+	Schema                                exampleOnPage
+	RequestBytes                          string
+	Promised                              bool // there is an output schema
+	MIME                                  string
 	Ways                                  *ways
 }
 
+// An exampleOnPage is JSON that is shown, or left out because it is too long for a page.
+type exampleOnPage struct {
+	Text   string
+	TooBig bool
+}
+
 type windowOnPage struct {
-	Name, Delivered, N                          string
-	Served, Failed, Refused, Resting, Elsewhere string
-	P50, P99                                    string
+	Name, Delivered, N, Payers                        string
+	Served, Failed, Refused, Resting, Elsewhere, Left string
+	P50, P99                                          string
+	Trials                                            string
+	Newest                                            string // how many calls are counted, where there were more; empty: all
+	Since                                             *moment
 }
 
 type priceChangeOnPage struct {
@@ -58,19 +72,21 @@ type priceChangeOnPage struct {
 	Method, Path, Before, USD string
 }
 
-func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, tallies []delivery.Tally) error {
+func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, tallies []delivery.Tally, at time.Time) error {
 	changes, err := s.store.PriceChanges(c.Request().Context(), s.db, v.ID)
 	if err != nil {
 		return err
 	}
-	return s.writePage(c, http.StatusOK, serviceTemplate, s.servicePage(v, tallies, changes))
+	page := s.servicePage(v, tallies, at, changes)
+	page.Closed = s.closed(c.Request().Context())
+	return s.writePage(c, http.StatusOK, serviceTemplate, page)
 }
 
-func (s *Server) servicePage(v *catalog.Service, tallies []delivery.Tally, changes []catalog.PriceChange) servicePage {
+func (s *Server) servicePage(v *catalog.Service, tallies []delivery.Tally, at time.Time, changes []catalog.PriceChange) servicePage {
 	rest := s.rest(v.ID)
 	page := servicePage{
 		frame: s.frame(), Name: plain(v.Name), Description: plain(v.Description),
-		State: badgeOf(v.State, rest, v.Broken != ""), Reason: plain(v.PublicReason()), Since: momentOf(v.StateSince), Created: momentOf(v.CreatedAt),
+		State: s.badge(v), AsOf: momentOf(at), Reason: plain(v.PublicReason()), Since: momentOf(v.StateSince), Created: momentOf(v.CreatedAt),
 		Host: hostOf(v.BaseURL), Left: v.State != catalog.Listed,
 	}
 	page.JSON, page.Unlisted = "/api/v1/services/"+v.Slug, v.State != catalog.Listed
@@ -85,7 +101,6 @@ func (s *Server) servicePage(v *catalog.Service, tallies []delivery.Tally, chang
 	}
 	for _, st := range tallies {
 		page.Windows = append(page.Windows, windowOf(st))
-		page.Newest = page.Newest || st.Newest
 		page.Last = momentOf(st.LastServed) // the longest window comes last
 	}
 	for _, ch := range changes {
@@ -103,6 +118,8 @@ func (s *Server) explain(v *catalog.Service, rest time.Duration) string {
 		return "This listing is broken: " + plain(v.Broken) + "."
 	case rest > 0:
 		return "This service failed a moment ago and rests for " + span(rest.Round(time.Second)) + ": nobody is asked to pay for it meanwhile."
+	case s.dead(v):
+		return "This service did not answer when it was looked at last. It is looked at again before a payment is taken: as long as it does not answer, none is."
 	}
 	return ""
 }
@@ -120,7 +137,8 @@ func (s *Server) endpointOnPage(v *catalog.Service, e *catalog.Endpoint) endpoin
 		ID: "e-" + e.ID.String(), Method: e.Method, Path: plain(e.Path), Description: plain(e.Description), Broken: plain(e.Broken),
 		URL: s.publicURL + "/s/" + v.Slug + e.Path, Timeout: span(e.Timeout), Bytes: count(e.MaxResponseBytes), Served: e.ServedStatuses,
 		Trials: e.TrialCallsPerDay, Try: s.publicURL + "/try/" + v.Slug + e.Path,
-		Input: shownJSON(e.InputExample), Output: shownJSON(e.OutputExample), MIME: plain(e.MIMEType),
+		Input: shownJSON(e.InputExample), Output: shownJSON(e.OutputExample), Schema: shownJSON(e.InputSchema), MIME: plain(e.MIMEType),
+		RequestBytes: count(delivery.RequestBytesMax), Promised: len(e.OutputSchema) > 0,
 	}
 	if e.Stream {
 		page.Pause = span(e.IdleTimeout)
@@ -137,17 +155,17 @@ func (s *Server) endpointOnPage(v *catalog.Service, e *catalog.Endpoint) endpoin
 	return page
 }
 
-// shownJSON writes an example over several lines, in ASCII; empty where there is none, or a longer one than anybody reads.
-func shownJSON(raw json.RawMessage) string {
+// shownJSON writes an example over several lines, in ASCII; the zero one where there is none.
+func shownJSON(raw json.RawMessage) exampleOnPage {
 	text, ok := asciiJSON(raw)
-	if !ok || len(text) > shownBytesMax {
-		return ""
+	if !ok {
+		return exampleOnPage{}
 	}
 	var out bytes.Buffer
-	if json.Indent(&out, []byte(text), "", "  ") != nil {
-		return ""
+	if len(text) > shownBytesMax || json.Indent(&out, []byte(text), "", "  ") != nil {
+		return exampleOnPage{TooBig: true}
 	}
-	return out.String()
+	return exampleOnPage{Text: out.String()}
 }
 
 // hostOf is shown as text and is no link: a page of ours leads to no address that a provider chose.
@@ -161,7 +179,11 @@ func hostOf(baseURL string) string {
 
 func windowOf(st delivery.Tally) windowOnPage {
 	w := windowOnPage{Delivered: "–", P50: "–", P99: "–", N: count(st.N()), Served: count(st.Served), Failed: count(st.Failed),
-		Refused: count(st.Refused), Resting: count(st.Resting), Elsewhere: count(st.Elsewhere)}
+		Payers: count(st.Payers), Refused: count(st.Refused), Resting: count(st.Resting), Elsewhere: count(st.Elsewhere), Left: count(st.Left),
+		Trials: count(st.TrialsServed) + " of " + count(st.Trials), Since: momentOf(st.Since)}
+	if st.Newest() {
+		w.Newest = count(delivery.TallyCalls)
+	}
 	switch days := int(st.Window.Hours() / 24); days {
 	case 1:
 		w.Name = "24 hours"

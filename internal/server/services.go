@@ -12,7 +12,6 @@ import (
 	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/config"
-	"market/internal/delivery"
 	"market/internal/refusal"
 )
 
@@ -87,27 +86,23 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	tallies, err := delivery.TalliesOf(c.Request().Context(), s.db, service.ID)
-	if err != nil {
-		return err
-	}
+	tallies, at := s.scores.Of(c.Request().Context(), service.ID)
 	if strings.HasPrefix(c.Path(), "/services/") && wantsPage(c.Request()) {
-		return s.writeServicePage(c, &service, tallies)
+		return s.writeServicePage(c, &service, tallies, at)
 	}
-	view.Record = recordViewOf(tallies...)
+	view.Record = recordViewOf(at, tallies...)
 	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 
 // retireService serves DELETE /api/v1/services/{slug}.
 func (s *Server) retireService(c echo.Context) error {
-	service, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
+	_, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
+		_, err := s.store.Retire(c.Request().Context(), tx, service.ID, "retired by an admin")
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.Retire(c.Request().Context(), s.db, service.ID, "retired by an admin"); err != nil {
-		return err
-	}
-	s.reload(c)
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -121,38 +116,30 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
-	if err != nil {
-		return err
-	}
 	var made *catalog.Endpoint
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		made, err = s.store.AddEndpoint(ctx, tx, service.ID, draft, catalog.AdminToken)
+	service, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) (err error) {
+		made, err = s.store.AddEndpoint(c.Request().Context(), tx, service.ID, draft, catalog.AdminToken)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.reload(c)
 	return s.writeChanged(c, http.StatusCreated, &service, made)
 }
 
 // retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
 func (s *Server) retireEndpoint(c echo.Context) error {
-	endpoint, service, err := s.endpointOf(c)
+	endpoint, _, err := s.endpointOf(c)
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		_, err := s.store.RetireEndpoint(ctx, tx, &service, endpoint.ID, catalog.AdminToken)
+	_, err = s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
+		_, err := s.store.RetireEndpoint(c.Request().Context(), tx, service, endpoint.ID, catalog.AdminToken)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.reload(c)
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -208,7 +195,7 @@ type serviceView struct {
 	Events []eventView `json:"events,omitempty"`
 	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.
 	Checked *checkedView `json:"checked,omitempty"`
-	// Record is there where a service is read, and not where one is made.
+	// Record is there where a service is read, and not where one is made or where the record could not be read.
 	Record *recordView `json:"record,omitempty"`
 	// Checks are for whoever has just made the listing.
 	Checks []checkView `json:"checks,omitempty"`

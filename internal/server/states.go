@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 
 	"market/internal/catalog"
@@ -26,22 +27,16 @@ func (s *Server) moveService(c echo.Context, cause catalog.Cause) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
+	service, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
+		moved, err := s.store.Move(c.Request().Context(), tx, service.ID, catalog.Change{Cause: cause, By: catalog.AdminToken, Reason: reason})
+		if err == nil && !moved {
+			return catalog.WhyNot(service.State, cause)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	moved, err := s.store.Move(ctx, s.db, service.ID, catalog.Change{Cause: cause, By: catalog.AdminToken, Reason: reason})
-	if err != nil {
-		return err
-	}
-	if service, err = s.store.Find(ctx, s.db, c.Param("slug")); err != nil {
-		return err
-	}
-	if !moved {
-		return catalog.WhyNot(service.State, cause)
-	}
-	s.reload(c)
 	return s.writeOwners(c, http.StatusOK, &service)
 }
 

@@ -14,13 +14,15 @@ import (
 // A badge is a state in a word. Tone: good, wait or bad, which is shown beside the word and never instead of it.
 type badge struct{ Word, Tone string }
 
-// badgeOf says in a word whether a service is for sale. rest is how long it still rests after a failure.
-func badgeOf(state catalog.State, rest time.Duration, broken bool) badge {
+// badgeOf says in a word whether a service is for sale. rest is how long it still rests after a failure; dead: it did not answer a moment ago.
+func badgeOf(state catalog.State, rest time.Duration, broken, dead bool) badge {
 	switch {
 	case state == catalog.Listed && broken:
 		return badge{"broken listing", "bad"}
 	case state == catalog.Listed && rest > 0:
 		return badge{"resting after a failure", "wait"}
+	case state == catalog.Listed && dead:
+		return badge{"does not answer", "bad"}
 	case state == catalog.Listed:
 		return badge{"for sale", "good"}
 	}

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,11 @@ func (c *Client) ask(parent context.Context, r Request) Result {
 
 // exchange sends the request. An answer with a status that the listing promises goes to serve; why says whose doing an error was.
 func (c *Client) exchange(ctx context.Context, r Request, p *progress, why func(error) cause, serve func(*http.Response) Result) Result {
-	request, err := newRequest(p.watch(ctx), r)
+	if broken := cmp.Or(r.Service.Broken, r.Endpoint.Broken); broken != "" {
+		// Without its key a service would refuse us, and that would look like its own failure.
+		return failed(cause{call.LocalError, "the service's listing is broken"}, 0, errors.New(broken))
+	}
+	request, err := c.newRequest(p.watch(ctx), r)
 	if err != nil {
 		return failed(cause{call.LocalError, "the request could not be built"}, 0, err)
 	}
@@ -104,7 +109,7 @@ func failed(is cause, status int, err error) Result {
 	return Result{Reason: is.reason, Detail: is.detail, Status: status, Err: err}
 }
 
-func newRequest(ctx context.Context, r Request) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, r Request) (*http.Request, error) {
 	// A server takes "#" in a request's query for a part of the query. Written out again it would end the query.
 	u, err := r.Service.URL(r.Path, strings.ReplaceAll(r.RawQuery, "#", "%23"))
 	if err != nil {
@@ -115,15 +120,23 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 		return nil, fmt.Errorf("build request: %w", err)
 	}
 	request.URL = u
-	request.Header = requestHeader(r)
+	request.Header = requestHeader(r, c.now())
 	askOnce(request)
 	return request, nil
 }
 
 // askOnce keeps net/http from sending a request again by itself when a kept connection breaks: it does that for methods that it takes for
-// harmless, as long as it can have the body again. A call is asked once, whatever its method. Over HTTP/2 progress sees to that.
+// harmless, as long as it can have the body again, and for any method where a header names a key. A call is asked once, whatever its method and
+// its headers. Over HTTP/2 progress sees to that.
 func askOnce(request *http.Request) {
-	if catalog.TakesBody(request.Method) || request.Method == http.MethodDelete {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		// Not in canonical spelling, which is the same to a server: net/http takes the canonical one for leave to send the request again.
+		if values, ok := request.Header[name]; ok {
+			delete(request.Header, name)
+			request.Header[strings.ToLower(name)] = values
+		}
+	}
+	if catalog.TakesBody(request.Method) {
 		return // never repeated once something was written
 	}
 	request.GetBody = nil

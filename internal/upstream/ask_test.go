@@ -364,7 +364,8 @@ func TestClient_Ask_AsksOnceEvenWhenAKeptConnectionBreaks(t *testing.T) {
 			}
 		})
 		client := development()
-		r := requestTo(serviceAt(t, url, func(e *catalog.Endpoint) { e.Method = method }))
+		// Stored before a listing was refused it; net/http would take it for leave to ask again.
+		r := requestTo(keyed(serviceAt(t, url, func(e *catalog.Endpoint) { e.Method = method }), "X-Idempotency-Key", "leave"))
 		r.Method = method
 		if got := client.Ask(t.Context(), r); got.Reason != call.OK {
 			t.Fatalf("%s, first: reason = %q (%v)", method, got.Reason, got.Err)

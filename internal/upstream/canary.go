@@ -30,15 +30,17 @@ type Canaries struct {
 	addresses []string
 	connect   connectFunc
 	now       func() time.Time
+	changed   func(Sounding)
 	flights   singleflight.Group
 
 	mu   sync.Mutex
 	last Sounding
 }
 
-// NewCanaries takes addresses as host:port. With none, nothing is ever asked and nothing ever said.
-func NewCanaries(addresses []string, now func() time.Time) *Canaries {
-	return &Canaries{addresses: addresses, connect: (&net.Dialer{}).DialContext, now: now}
+// NewCanaries takes addresses as host:port. With none, nothing is ever asked and nothing ever said. changed hears of a sounding that fails after one
+// that did not, and the other way round.
+func NewCanaries(addresses []string, now func() time.Time, changed func(Sounding)) *Canaries {
+	return &Canaries{addresses: addresses, connect: (&net.Dialer{}).DialContext, now: now, changed: changed}
 }
 
 // State returns the newest sounding, if it still counts. It never waits.
@@ -88,7 +90,11 @@ func (c *Canaries) sound() Sounding {
 	}
 	s.At = c.now()
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	before := c.last
 	c.last = s
+	c.mu.Unlock()
+	if s.Fails() != before.Fails() {
+		c.changed(s)
+	}
 	return s
 }

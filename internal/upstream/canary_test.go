@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,7 +20,7 @@ import (
 // aviary is canaries over a scripted network. It belongs into a synctest bubble.
 func aviary(n *network, addresses ...string) *Canaries {
 	n.start = time.Now()
-	c := NewCanaries(addresses, time.Now)
+	c := NewCanaries(addresses, time.Now, func(Sounding) {})
 	c.connect = n.connect
 	return c
 }
@@ -116,12 +117,12 @@ func TestCanaries_Ask_ManyWaitForOneRound(t *testing.T) {
 
 func TestCanaries_NoneHaveNoOpinion(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]*Canaries{"none": nil, "none named": NewCanaries(nil, time.Now)} {
+	for name, c := range map[string]*Canaries{"none": nil, "none named": NewCanaries(nil, time.Now, nil)} {
 		if s := c.Ask(t.Context(), time.Now()); s != (Sounding{}) || s.Fails() {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if _, counts := NewCanaries(nil, time.Now).State(time.Now()); counts {
+	if _, counts := NewCanaries(nil, time.Now, nil).State(time.Now()); counts {
 		t.Error("a sounding that nobody took counts")
 	}
 }
@@ -167,7 +168,7 @@ func TestClient_Ask_AConnectionThatIsNotMadeIsTheServicesOnlyWithEvidence(t *tes
 			var asked atomic.Int32
 			options := Options{AllowPrivate: true}
 			if tt.canary != nil {
-				options.Canaries = NewCanaries([]string{v4b}, time.Now)
+				options.Canaries = NewCanaries([]string{v4b}, time.Now, func(Sounding) {})
 				options.Canaries.connect = func(ctx context.Context, network, address string) (net.Conn, error) {
 					asked.Add(1)
 					ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -198,11 +199,30 @@ func stand(context.Context, string, string) (net.Conn, error) {
 // The canaries are asked about connections alone: a service that takes one and then says nothing has shown that the way to it is open.
 func TestClient_Ask_ASilentServiceIsSlowWhateverTheCanariesSay(t *testing.T) {
 	t.Parallel()
-	canaries := NewCanaries([]string{v4b}, time.Now)
+	canaries := NewCanaries([]string{v4b}, time.Now, func(Sounding) {})
 	canaries.connect = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("down") }
 	url := accept(t, func(c net.Conn) { readHead(c); readHead(c) })
 	s := serviceAt(t, url, func(e *catalog.Endpoint) { e.Timeout = 100 * time.Millisecond })
 	if got := New(Options{AllowPrivate: true, Canaries: canaries}).Ask(t.Context(), requestTo(s)); got.Reason != call.UpstreamTimeout {
 		t.Errorf("reason = %q, want %q (%v)", got.Reason, call.UpstreamTimeout, got.Err)
 	}
+}
+
+func TestCanaries_TellOnceWhenTheyBeginToFailAndWhenTheyPassAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &network{hosts: map[string]host{v4a: {err: syscall.EHOSTUNREACH}}}
+		c := aviary(n, v4a)
+		var heard []bool
+		c.changed = func(s Sounding) { heard = append(heard, s.Fails()) }
+		sound := func() { c.Ask(t.Context(), time.Now()); goBy(canaryLife) }
+		sound()
+		sound()
+		n.hosts = nil
+		sound()
+		sound()
+		if !slices.Equal(heard, []bool{true, false}) {
+			t.Errorf("heard %v, want one failure and one recovery", heard)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // dialTimeout bounds look-up and connect together. The endpoint's own timeout ends a dial earlier.
 const dialTimeout = 10 * time.Second
+
+// familyMax is how many addresses of a name are connected to at most, of IPv4 and of IPv6 each.
+const familyMax = 8
 
 // A Resolver looks names up. *net.Resolver is one.
 type Resolver interface {
@@ -76,7 +80,20 @@ func (d *dialer) peers(ctx context.Context, host string, port uint16) ([]netip.A
 		}
 		peers = append(peers, netip.AddrPortFrom(a.Unmap(), port))
 	}
-	return peers, nil
+	return fewOf(peers), nil
+}
+
+// fewOf keeps the first addresses of each family: how many strangers we connect to is not for a provider to say.
+func fewOf(peers []netip.AddrPort) []netip.AddrPort {
+	var four, six int
+	return slices.DeleteFunc(peers, func(a netip.AddrPort) bool {
+		n := &six
+		if a.Addr().Is4() {
+			n = &four
+		}
+		*n++
+		return *n > familyMax
+	})
 }
 
 func (d *dialer) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {

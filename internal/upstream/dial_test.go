@@ -201,3 +201,15 @@ type failing struct{ err error }
 func (f failing) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return nil, f.err
 }
+
+// Many addresses behind one name are a way to have us connect to many strangers at once.
+func TestFewOf_KeepsTheFirstOfEachFamily(t *testing.T) {
+	t.Parallel()
+	var all []netip.AddrPort
+	for i := range byte(20) {
+		all = append(all, netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, i}), 443), netip.AddrPortFrom(netip.AddrFrom16([16]byte{0x20, 1, 15: i}), 443))
+	}
+	if got := fewOf(slices.Clone(all)); !slices.Equal(got, all[:2*familyMax]) {
+		t.Errorf("kept %v", got)
+	}
+}

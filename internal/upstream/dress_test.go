@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"encoding/base64"
 	"net/http"
 	"slices"
 	"strings"
@@ -80,6 +81,15 @@ func TestClient_Ask_HidesWhatItSentInWhatTheServiceSays(t *testing.T) {
 		"in JSON":                      {`{"sent":{"authorization":"Bearer ` + token + `"}}`, `{"sent":{"authorization":"[hidden]"}}`},
 		"with the escapes of JSON":     {`{"q":"quote\"and\\slash"}`, `{"q":"[hidden]"}`},
 		"with the escapes of URLs":     {"?q=quote%22and%5Cslash", "?q=[hidden]"},
+		"as PHP writes JSON":           {`{"q":"sk\/abc+defgh"}`, `{"q":"[hidden]"}`},
+		"as .NET writes JSON":          {`{"q":"sk/abc\u002Bdefgh"}`, `{"q":"[hidden]"}`},
+		"in lower-case escapes":        {"?q=sk%2fabc%2bdefgh", "?q=[hidden]"},
+		"in HTML":                      {"<p>sk&#x2F;abc&#43;defgh &amp; more</p>", "<p>[hidden] &amp; more</p>"},
+		"of a URL in JSON":             {`{"q":"?sk%2Fabc%2Bdefgh\u0026x"}`, `{"q":"?[hidden]\u0026x"}`},
+		"JSON in JSON":                 {`{"q":"{\"k\":\"sk\\/abc+defgh\"}"}`, `{"q":"{\"k\":\"[hidden]\"}"}`},
+		"the pair in Basic":            {"bad login user:pass-of-the-provider", "bad login [hidden]"},
+		"the password of the pair":     {`{"password":"pass-of-the-provider"}`, `{"password":"[hidden]"}`},
+		"cut in the middle of escapes": {long[:4094] + `sk\u002fabc\u002bdefgh` + long, long[:4094]},
 		"a cookie's value":             {"session " + cookie, "session [hidden]"},
 		"our secret":                   {"mks_of-this-service is not mine", "[hidden] is not mine"},
 		"twice":                        {token + token, "[hidden][hidden]"},
@@ -95,7 +105,8 @@ func TestClient_Ask_HidesWhatItSentInWhatTheServiceSays(t *testing.T) {
 				w.WriteHeader(http.StatusBadRequest)
 				_, _ = w.Write([]byte(tt.said))
 			})
-			s := keyed(serviceAt(t, server.URL, nil), "Authorization", "Bearer "+token, "Cookie", "session="+cookie, "X-Quoted", quoted, "X-Version", "v2")
+			s := keyed(serviceAt(t, server.URL, nil), "Authorization", "Bearer "+token, "Cookie", "session="+cookie, "X-Quoted", quoted,
+				"X-Slashed", "sk/abc+defgh", "Proxy-Auth", "Basic "+base64.StdEncoding.EncodeToString([]byte("user:pass-of-the-provider")), "X-Version", "v2")
 			got := development().Ask(t.Context(), requestTo(s))
 			if got.Reason != call.RejectedByService || string(got.ServiceAnswer) != tt.want {
 				t.Errorf("%q: %q, want %q (%v)", got.Reason, got.ServiceAnswer, tt.want, got.Err)

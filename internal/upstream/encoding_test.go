@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"market/internal/call"
 	"market/internal/catalog"
@@ -163,7 +164,7 @@ func TestRequestHeader_LabelsABodyThatNobodyHereReads(t *testing.T) {
 	} {
 		r := requestTo(serviceAt(t, "http://127.0.0.1", func(e *catalog.Endpoint) { e.Method = "POST" }))
 		r.Header = http.Header{"Content-Encoding": tt.given}
-		if got := requestHeader(r).Get("Content-Encoding"); got != tt.want {
+		if got := requestHeader(r, time.Now()).Get("Content-Encoding"); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

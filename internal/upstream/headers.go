@@ -3,6 +3,7 @@ package upstream
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"market/internal/catalog"
 )
@@ -11,7 +12,11 @@ const (
 	headerValueMax  = 1024
 	encodingsLenMax = 64
 	userAgent       = "market-gateway/1"
+	callHeader      = "Market-Call"
 )
+
+// Ours says whether a request carries what each request of ours to a service carries: a call or a probe that came back to us, by whatever way.
+func Ours(h http.Header) bool { return h.Get(callHeader) != "" || h.Get("User-Agent") == userAgent }
 
 // toService lists the caller's headers that a service gets, in their canonical spelling. Everything else stays here: what says who the
 // caller is or pays with (Authorization, Cookie, X-PAYMENT, PAYMENT-SIGNATURE, User-Agent, Origin, Referer), what claims a way that the
@@ -61,12 +66,12 @@ func plain(value string) bool {
 
 // dress adds to a request what its service wants to see in each, and what shows the service that we ask. Calls and probes go through here, so
 // that both look the same to whatever stands before the service. What is ours comes last and stays.
-func dress(h http.Header, s *catalog.Service) {
+func dress(h http.Header, s *catalog.Service, now time.Time) {
 	for _, own := range s.Headers {
 		h.Set(own.Name, own.Value.Reveal())
 	}
 	h.Set("User-Agent", userAgent)
-	if secret := s.Secret.Value.Reveal(); secret != "" {
+	if secret := s.Secret.At(now).Reveal(); secret != "" {
 		h.Set("Market-Secret", secret)
 	}
 }
@@ -106,16 +111,14 @@ func answerHeader(h http.Header) (http.Header, bool) {
 }
 
 // requestHeader makes the header of a request to a service.
-func requestHeader(r Request) http.Header {
+func requestHeader(r Request, now time.Time) http.Header {
 	h := pass(r.Header, toService)
 	if encoding, ok := ContentEncoding(r.Header); ok && encoding != "" {
 		h.Set("Content-Encoding", encoding) // bytes that nobody here reads keep their label
 	}
-	dress(h, r.Service)
-	h.Set("Market-Call", r.CallID.String())
-	// Not in canonical spelling, which is the same to a server. net/http takes the canonical one for leave to send a request again by itself
-	// when a connection breaks; a call is asked once, and what the header promises is for providers to use.
-	h["idempotency-key"] = []string{r.CallID.String()}
+	dress(h, r.Service, now)
+	h.Set(callHeader, r.CallID.String())
+	h.Set("Idempotency-Key", r.CallID.String()) // for providers to use; see askOnce
 	if len(r.Body) > 0 && r.Endpoint.ChecksInput() && h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/json") // the body was checked to be that
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"market/internal/call"
 	"market/internal/catalog"
@@ -117,7 +118,7 @@ func TestRequestHeader_SaysThatACheckedBodyIsJSON(t *testing.T) {
 		if tt.given != "" {
 			r.Header.Set("Content-Type", tt.given)
 		}
-		if got := requestHeader(r).Get("Content-Type"); got != tt.want {
+		if got := requestHeader(r, time.Now()).Get("Content-Type"); got != tt.want {
 			t.Errorf("%s: Content-Type = %q, want %q", name, got, tt.want)
 		}
 	}

@@ -45,7 +45,7 @@ func (c *Client) probe(ctx context.Context, s *catalog.Service) (*http.Response,
 	if err != nil {
 		return nil, cause{call.LocalError, "the probe could not be built"}
 	}
-	dress(request.Header, s)
+	dress(request.Header, s, c.now())
 	if len(s.Probe.Body) > 0 {
 		request.Header.Set("Content-Type", "application/json")
 	}

@@ -3,9 +3,8 @@ package upstream
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
+	"encoding/base64"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -22,47 +21,85 @@ const (
 // refuse a request like to repeat its headers.
 type mask struct{ texts []string } // the longest first, so that no part is hidden before its whole
 
-// maskOf hides the values of a service's headers, their parts (the token after "Bearer", the value of a cookie), and its secret; each as it is,
-// and as JSON and URLs write it.
+// maskOf hides the values of a service's headers, their parts (the token after "Bearer", the pair in "Basic", the value of a cookie), and its
+// secrets. It is made of a few cuts, so whoever needs one makes it.
 func maskOf(s *catalog.Service) mask {
 	var m mask
 	add := func(text string) {
-		quoted, _ := json.Marshal(text) // a string can always be encoded
-		for _, form := range []string{text, strings.Trim(string(quoted), `"`), url.QueryEscape(text)} {
-			if len(text) >= maskedLenMin && !slices.Contains(m.texts, form) {
-				m.texts = append(m.texts, form)
-			}
+		if len(text) >= maskedLenMin && !slices.Contains(m.texts, text) {
+			m.texts = append(m.texts, text)
 		}
 	}
 	for _, h := range s.Headers {
-		add(h.Value.Reveal())
-		for _, part := range strings.FieldsFunc(h.Value.Reveal(), func(r rune) bool { return strings.ContainsRune(" ,;=\"", r) }) {
+		value := h.Value.Reveal()
+		add(value)
+		for _, part := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,;=\"", r) }) {
 			add(part)
 		}
+		if scheme, encoded, _ := strings.Cut(value, " "); strings.EqualFold(scheme, "Basic") {
+			pair, _ := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(encoded), "="))
+			add(string(pair))
+			_, password, _ := strings.Cut(string(pair), ":")
+			add(password)
+		}
 	}
-	add(s.Secret.Value.Reveal())
+	for _, secret := range s.Secret.Values() {
+		add(secret.Reveal())
+	}
 	slices.SortFunc(m.texts, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return m
 }
 
+// bytes hides every text, in whatever spelling of JSON, URLs or HTML it stands: see readings.
 func (m mask) bytes(b []byte) []byte {
-	for _, text := range m.texts {
-		b = bytes.ReplaceAll(b, []byte(text), []byte(maskedText))
-	}
-	return b
-}
-
-// cut takes the beginning of a hidden text off the end of a text that goes on somewhere else.
-func (m mask) cut(b []byte) []byte {
-	for _, text := range m.texts {
-		for n := min(len(text)-1, len(b)); n > 0; n-- {
-			if bytes.HasSuffix(b, []byte(text[:n])) {
-				b = b[:len(b)-n]
-				break
+	var hidden []span
+	for _, r := range readings(b) {
+		for _, text := range m.texts {
+			for from := 0; ; {
+				at := bytes.Index(r.text[from:], []byte(text))
+				if at < 0 {
+					break
+				}
+				hidden = append(hidden, span{r.at[from+at], r.at[from+at+len(text)]})
+				from += at + len(text)
 			}
 		}
 	}
-	return b
+	slices.SortFunc(hidden, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var out []byte
+	end := 0
+	for _, s := range hidden {
+		if s.from >= end {
+			out = append(append(out, b[end:s.from]...), maskedText...)
+		}
+		end = max(end, s.to)
+	}
+	return append(out, b[end:]...)
+}
+
+// A span is a part of a text.
+type span struct{ from, to int }
+
+// cut takes the beginning of a hidden text off the end of a text that goes on somewhere else, where the end may be in the middle of an escape.
+func (m mask) cut(b []byte) []byte {
+	whole := b
+	if at := bytes.LastIndexAny(b, `\%&`); at >= 0 && len(b)-at < escapeLenMax {
+		whole = b[:at]
+	}
+	keep := len(b)
+	for _, candidate := range [][]byte{b, whole} {
+		for _, r := range readings(candidate) {
+			for _, text := range m.texts {
+				for n := min(len(text)-1, len(r.text)); n > 0; n-- {
+					if bytes.HasSuffix(r.text, []byte(text[:n])) {
+						keep = min(keep, r.at[len(r.text)-n])
+						break
+					}
+				}
+			}
+		}
+	}
+	return b[:keep]
 }
 
 // err keeps an error as it is where it repeats nothing, and its text alone where it does.

@@ -18,6 +18,7 @@ const (
 	probeTimeout = 3 * time.Second
 	backOffMax   = time.Minute
 	troubleTTL   = time.Second
+	verdictLife  = time.Hour // after which a verdict is forgotten; well past any TTL
 )
 
 // ErrClosed is an answer that a closed Prober can't give.
@@ -90,12 +91,25 @@ func later(d time.Duration) time.Duration {
 // TTL is how long a verdict holds.
 func (p *Prober) TTL() time.Duration { return p.ttl }
 
-// Last returns the verdict on a service, as it is listed, if there is one that still counts. It never waits.
+// Holds is for how long a verdict counts.
+func (p *Prober) Holds(v Verdict) time.Duration { return v.holds(p.ttl) }
+
+// Last returns the verdict on a service, as it is listed, if there is one that still counts. It never waits. Trouble of ours lasts until we looked
+// again: in between nobody is asked to pay for what could not be reached a moment ago.
 func (p *Prober) Last(s *catalog.Service) (Verdict, bool) {
+	return p.last(s, func(v Verdict) time.Duration {
+		if isTrouble(v.Reason) {
+			return 5*v.holds(p.ttl)/4 + probeTimeout
+		}
+		return v.holds(p.ttl)
+	})
+}
+
+func (p *Prober) last(s *catalog.Service, counts func(Verdict) time.Duration) (Verdict, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v, ok := p.verdicts[s.ProbeID()]
-	if !ok || p.now().Sub(v.At) >= v.holds(p.ttl) {
+	if !ok || p.now().Sub(v.At) >= counts(v) {
 		return Verdict{}, false
 	}
 	return v, true
@@ -104,7 +118,7 @@ func (p *Prober) Last(s *catalog.Service) (Verdict, bool) {
 // Live returns a verdict that still counts, and probes if there is none. However many ask at once, there is one probe of a service
 // at a time; it has its own deadline and goes on when those who wait for it leave. The error is that of ctx, or ErrClosed.
 func (p *Prober) Live(ctx context.Context, s *catalog.Service) (Verdict, error) {
-	if v, ok := p.Last(s); ok {
+	if v, ok := p.last(s, p.Holds); ok {
 		return v, nil
 	}
 	select {
@@ -119,7 +133,7 @@ func (p *Prober) Live(ctx context.Context, s *catalog.Service) (Verdict, error) 
 // probe runs in a flight of its own.
 func (p *Prober) probe(s *catalog.Service) (Verdict, error) {
 	// A flight may have landed between the look at the verdicts and this one.
-	if v, ok := p.Last(s); ok {
+	if v, ok := p.last(s, p.Holds); ok {
 		return v, nil
 	}
 	if !p.begin() {
@@ -136,6 +150,11 @@ func (p *Prober) probe(s *catalog.Service) (Verdict, error) {
 		return Verdict{}, ErrClosed // stopped half way: no evidence
 	}
 	v := Verdict{Live: found.reason == "", At: p.now(), Reason: found.reason, Why: found.detail}
+	for id, old := range p.verdicts {
+		if v.At.Sub(old.At) > verdictLife {
+			delete(p.verdicts, id)
+		}
+	}
 	p.verdicts[s.ProbeID()] = v
 	return v, nil
 }
@@ -152,14 +171,18 @@ func (p *Prober) Wanted(s *catalog.Service) {
 	_, watched := p.wanted[s.ID]
 	p.wanted[s.ID] = want{p.now(), s}
 	if !watched {
-		p.running.Go(func() { p.watch(s.ID) })
+		first := p.ttl
+		if v, known := p.verdicts[s.ProbeID()]; known {
+			first = p.Holds(v)
+		}
+		p.running.Go(func() { p.watch(s.ID, first) })
 	}
 }
 
-func (p *Prober) watch(serviceID uuid.UUID) {
+func (p *Prober) watch(serviceID uuid.UUID, wait time.Duration) {
 	interval := p.ttl
 	for {
-		timer := time.NewTimer(p.jitter(interval))
+		timer := time.NewTimer(p.jitter(wait))
 		select {
 		case <-timer.C:
 		case <-p.base.Done():
@@ -178,8 +201,9 @@ func (p *Prober) watch(serviceID uuid.UUID) {
 			p.stillWanted(serviceID, 0)
 			return
 		}
-		if !isTrouble(v.Reason) { // a service that was not asked has given no reason to be asked less often
+		if wait = p.Holds(v); !isTrouble(v.Reason) { // a service that was not asked has given no reason to be asked less often
 			interval = min(2*interval, max(backOffMax, p.ttl))
+			wait = interval
 		}
 	}
 }

@@ -163,8 +163,12 @@ func TestProber_Live_AVerdictAboutUsHoldsForASecondAlone(t *testing.T) {
 			}
 		}
 		now = now.Add(troubleTTL)
+		if _, counts := p.Last(s); !counts {
+			t.Error("a look that is due, and may take its time, opens the gate meanwhile")
+		}
+		now = now.Add(probeTimeout + troubleTTL/4)
 		if v, counts := p.Last(s); counts {
-			t.Errorf("after a second %+v still counts", v)
+			t.Errorf("after the next look has to be over %+v still counts", v)
 		}
 		closeProber(t, p)
 	}
@@ -259,11 +263,17 @@ func TestProber_Wanted_TroubleOfOursLengthensNoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProbing(cause{call.EgressDown, "no connection could be made from here"})
 		s := serviceAt(t, "http://127.0.0.1", nil)
-		for range 21 {
-			p.Wanted(s)
-			goBy(time.Second)
+		if _, err := p.Live(t.Context(), s); err != nil {
+			t.Fatal(err)
 		}
-		if got, want := p.probes(), []time.Duration{5 * time.Second, 10 * time.Second, 15 * time.Second, 20 * time.Second}; !slices.Equal(got, want) {
+		for i := range 12 {
+			if v, counts := p.Last(s); !counts || v.Live {
+				t.Errorf("%d times half a second after the trouble was seen, callers are asked to pay", i)
+			}
+			p.Wanted(s)
+			goBy(troubleTTL / 2)
+		}
+		if got, want := p.probes(), []time.Duration{0, 1 * time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 5 * time.Second, 6 * time.Second}; !slices.Equal(got, want) {
 			t.Errorf("probed at %v, want %v", got, want)
 		}
 		closeProber(t, p.Prober)
@@ -345,4 +355,23 @@ func TestLater_LengthensByAQuarterAtMost(t *testing.T) {
 			t.Fatalf("later(%v) = %v", ttl, got)
 		}
 	}
+}
+
+// Each edit of a listing makes another name for its verdicts, and nobody asks for the old ones again.
+func TestProber_ForgetsVerdictsThatNobodyCanUse(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := newProber(func(context.Context, *catalog.Service) cause { return dead }, ttl, func() time.Time { return now })
+	s := serviceAt(t, "http://127.0.0.1", nil)
+	for range 5 {
+		s.Probe.Path += "x"
+		if _, err := p.Live(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(verdictLife)
+	}
+	if len(p.verdicts) > 2 {
+		t.Errorf("%d verdicts are kept after as many hours", len(p.verdicts))
+	}
+	closeProber(t, p)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"market/internal/call"
 	"market/internal/catalog"
 )
@@ -22,6 +24,7 @@ func serviceAt(t *testing.T, baseURL string, change func(*catalog.Endpoint)) *ca
 	}
 	e := &catalog.Endpoint{
 		ID: call.NewID(), Method: "GET", Path: "/x", Timeout: 10 * time.Second, MaxResponseBytes: 1 << 10,
+		Prices: []catalog.Price{{Revision: 1, USD: decimal.New(1, -3)}},
 	}
 	if change != nil {
 		change(e)

@@ -27,6 +27,14 @@ func (w *World) ReplicaWith(t testing.TB, options []app.Option, env ...string) *
 	return &r
 }
 
+// Refuses starts another program of the fleet that is to refuse to start, and returns why it does.
+func (w *World) Refuses(t testing.TB, env ...string) error {
+	t.Helper()
+	r := *w
+	r.environ = slices.Concat(w.environ, []string{"MARKET_PUBLIC_URL=" + w.App.URL()}, env)
+	return r.start(t)
+}
+
 // On starts another program on a database that the first one does not use, or uses no more: as after a restart, or a restore. It is put
 // together as production is; everything else is as in Replica.
 func (w *World) On(t testing.TB, databaseURL string, env ...string) *World {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"market/internal/app/apptest"
+	"market/internal/call"
 )
 
 // Hostile texts: what a provider may have written, and what may stand in an address.
@@ -21,6 +22,7 @@ const (
 type shop struct {
 	*apptest.World
 	served, refunded, trial string // ids of calls
+	pending, parked         string // of open ones
 	transaction             string // of the refunded payment
 }
 
@@ -53,6 +55,7 @@ func openShop(t *testing.T) *shop {
 	current := priced("POST", "/v1/current", "0.002", "The weather of a city now")
 	current["input_example"], current["output_example"] = map[string]any{"city": "Lima", "units": "metric"}, map[string]any{"city": "Lima", "temp_c": 19.5}
 	current["trial_calls_per_day"], current["served_statuses"] = 5, []int{404}
+	current["input_schema"] = map[string]any{"type": "object", "required": []string{"city"}, "properties": map[string]any{"city": map[string]any{"type": "string"}}}
 	city := priced("GET", "/v1/city/{city}", "0.0015", "A week's forecast")
 	s.list(t, listing("weather", "Open Weather", "Current weather and a week's forecast for every city that has a name, from our own stations.",
 		upstream.URL, []string{"data", "weather"}, current, city))
@@ -74,13 +77,14 @@ func openShop(t *testing.T) *shop {
 	resting := s.List(t, "resting", apptest.Fails, map[string]any{"description": "Broken inside"})
 	s.refunded = s.Pay(t, payer, s.Challenge(t, apptest.Ask(resting.URL)), apptest.Ask(resting.URL)).Call()
 	for slug, reason := range map[string]string{"service-0": "delisted", "service-1": "retired"} {
-		s.exec(t, `UPDATE services SET state = $2, state_reason = '3 strikes in 24h0m0s: ' || $3, state_since = market_now() WHERE slug = $1`, slug, reason, hostileName)
+		s.exec(t, `UPDATE services SET state = $2, state_reason = '3 strikes within 24 h: ' || $3, state_since = market_now() WHERE slug = $1`, slug, reason, hostileName)
 	}
 	s.exec(t, `
 INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at, upstream_status, latency_us,
-	method, path, source, recorded_at)
-SELECT gen_random_uuid(), gen_random_uuid(), true, s.id, e.id, x.outcome, x.reason, x.party, 'external', x.asked,
-       CASE WHEN x.asked THEN market_now() END, 200, 40000 + 400 * n, 'POST', '/v1/current', '192.0.2.1', market_now() - n * interval '90 minutes'
+	method, path, source, recorded_at, payer)
+SELECT gen_random_uuid(), gen_random_uuid(), false, s.id, e.id, x.outcome, x.reason, x.party, 'external', x.asked,
+       CASE WHEN x.asked THEN market_now() END, 200, 40000 + 400 * n, 'POST', '/v1/current', '192.0.2.1', market_now() - n * interval '90 minutes',
+       decode(lpad(to_hex(n % 40), 40, '0'), 'hex')
   FROM services s JOIN endpoints e ON e.service_id = s.id AND e.path = '/v1/current',
        generate_series(1, 400) n,
        LATERAL (SELECT CASE WHEN n % 60 = 7 THEN 'failed' WHEN n % 40 = 3 THEN 'refused' ELSE 'served' END AS outcome,
@@ -98,11 +102,40 @@ SELECT gen_random_uuid(), gen_random_uuid(), true, s.id, e.id, x.outcome, x.reas
 	if err := s.DB.QueryRow(t.Context(), `SELECT '0x' || encode(transaction, 'hex') FROM calls WHERE id = $1`, s.refunded).Scan(&s.transaction); err != nil {
 		t.Fatal(err)
 	}
+	s.pending, s.parked = s.copyCall(t, s.served, openSQL), s.copyCall(t, s.refunded, againSQL)
+	s.exec(t, `INSERT INTO deliveries SELECT (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'call_id', $2::uuid))).* FROM deliveries d WHERE call_id = $1`,
+		s.refunded, s.parked)
+	s.exec(t, parkedSQL, s.refunded, s.parked)
 	apptest.Eventually(t, "the catalog knows the states", func() bool {
 		a := s.Send(t, apptest.Asking{Method: http.MethodGet, URL: s.URL + "/api/v1/services?status=delisted"}, "")
 		return a.JSON["total"] == 1.0
 	})
 	return s
+}
+
+// Open calls are copies of what has ended, which nobody looks at while the test runs.
+const (
+	openSQL = `
+INSERT INTO calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', $2::uuid, 'nonce', sha256($2::text::bytea), 'state', 'unknown', 'payment_identifier', null,
+       'sent_transaction', coalesce(c.transaction, c.sent_transaction), 'transaction', null, 'log_index', null, 'block_number', null, 'block_hash', null,
+       'payment_state', null, 'asked_at', null, 'lease_until', market_now() + interval '1 day', 'look_at', market_now() + interval '1 day'))).*
+  FROM calls c WHERE id = $1`
+	againSQL = `
+INSERT INTO calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', $2::uuid, 'nonce', sha256($2::text::bytea), 'log_index', c.log_index + 1000,
+       'payment_identifier', null, 'look_at', market_now() + interval '1 day'))).*
+  FROM calls c WHERE id = $1`
+	parkedSQL = `
+INSERT INTO refunds SELECT (jsonb_populate_record(r, jsonb_build_object('call_id', $2::uuid, 'nonce', sha256($2::text::bytea), 'state', 'parked',
+       'why', 'the treasury does not hold enough of the token', 'transaction', null, 'log_index', null, 'block_number', null, 'confirmed_at', null,
+       'next_at', market_now() + interval '1 day'))).*
+  FROM refunds r WHERE call_id = $1`
+)
+
+func (s *shop) copyCall(t *testing.T, from, sql string) string {
+	t.Helper()
+	id := call.NewID().String()
+	s.exec(t, sql, from, id)
+	return id
 }
 
 func (s *shop) exec(t *testing.T, sql string, arguments ...any) {
@@ -130,6 +163,8 @@ func (s *shop) views() []view {
 		{"service-retired", "/services/service-1"},
 		{"call-served", "/calls/" + s.served},
 		{"call-refunded", "/calls/" + s.refunded},
+		{"call-pending", "/calls/" + s.pending},
+		{"call-parked", "/calls/" + s.parked},
 		{"call-trial", "/calls/" + s.trial},
 		{"calls", "/calls"},
 		{"calls-found", "/calls?q=" + s.transaction},

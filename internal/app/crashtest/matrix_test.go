@@ -82,10 +82,10 @@ func cases() []kase {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	var (
-		all    = cases()
-		queue  = make(chan int)
-		report = newReport(len(all))
-		wg     sync.WaitGroup
+		all   = cases()
+		queue = make(chan int)
+		tally = apptest.NewTally(len(all))
+		wg    sync.WaitGroup
 	)
 	for range atOnce {
 		wg.Go(func() {
@@ -93,13 +93,13 @@ func TestMatrix(t *testing.T) {
 			for i := range queue {
 				k := all[i]
 				t.Run(fmt.Sprintf("%s/%s", k.point, k.column), func(one *testing.T) {
-					defer func() { report.ended(i, !one.Failed()) }()
+					defer func() { tally.Ended(i, !one.Failed()) }()
 					if w == nil {
 						w = newWorld(t)
 					}
 					k.run(one, w)
 				})
-				if report.at(i) == otherwise {
+				if tally.At(i) == apptest.Otherwise {
 					w = nil // a call that has not ended would disturb the next
 				}
 			}
@@ -113,7 +113,7 @@ func TestMatrix(t *testing.T) {
 	}
 	close(queue)
 	wg.Wait()
-	fmt.Print(report.text(all))
+	fmt.Print(text(all, tally))
 }
 
 // run plays one case.

@@ -20,7 +20,7 @@ func TestHostile(t *testing.T) {
 	guarded := w.ReplicaWith(t, []app.Option{app.Guarded()})
 	var (
 		rows   = numbered()
-		report = newReport(len(rows))
+		tally  = apptest.NewTally(len(rows))
 		queue  = make(chan int)
 		memory = watchMemory(t)
 		wg     sync.WaitGroup
@@ -30,7 +30,7 @@ func TestHostile(t *testing.T) {
 			for i := range queue {
 				p := rows[i]
 				t.Run(p.title+"/"+p.name, func(one *testing.T) {
-					defer func() { report.ended(i, !one.Failed()) }()
+					defer func() { tally.Ended(i, !one.Failed()) }()
 					door := w
 					if p.guarded {
 						door = guarded
@@ -51,8 +51,8 @@ func TestHostile(t *testing.T) {
 	in, out := w.Transfers(t, w.Treasury)
 	for i, p := range rows {
 		if len(p.calls) > 0 && !p.balanced(t, w, in, out) {
-			report.ended(i, false)
+			tally.Ended(i, false)
 		}
 	}
-	fmt.Print(report.text(rows, memory, t.Failed()))
+	fmt.Print(text(rows, tally, memory, t.Failed()))
 }

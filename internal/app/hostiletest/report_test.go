@@ -3,35 +3,10 @@ package hostiletest
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"text/tabwriter"
+
+	"market/internal/app/apptest"
 )
-
-// A report is what the rows came to.
-type report struct {
-	mu   sync.Mutex
-	ends []verdict
-}
-
-// A verdict is what one row came to; the zero value is one that nobody played.
-type verdict int
-
-const (
-	unplayed verdict = iota
-	asTold
-	otherwise
-)
-
-func newReport(rows int) *report { return &report{ends: make([]verdict, rows)} }
-
-func (r *report) ended(i int, well bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ends[i] = otherwise
-	if well {
-		r.ends[i] = asTold
-	}
-}
 
 var columns = []string{"outcome", "reason", "party", "caller gets", "cost", "strike", "rest"}
 
@@ -53,18 +28,16 @@ func (w want) cells() []string {
 	return []string{string(w.outcome), string(w.reason), string(w.party), gets, string(w.cost), strike, rests}
 }
 
-// text is the table of what was played.
-func (r *report) text(rows []*played, m *memory, failed bool) string {
+// text is the table of what was played. failed says that something went wrong, a row or not: the memory, or the books as a whole.
+func text(rows []*played, tally *apptest.Tally, m *memory, failed bool) string {
 	var (
 		b     strings.Builder
-		count [otherwise + 1]int
 		title string
 	)
 	b.WriteString("What a hostile service does, and how the call ends.\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i, p := range rows {
-		count[r.ends[i]]++
-		if r.ends[i] == unplayed {
+		if tally.At(i) == apptest.Unrun {
 			continue
 		}
 		if p.title != title {
@@ -72,15 +45,12 @@ func (r *report) text(rows []*played, m *memory, failed bool) string {
 			fmt.Fprintf(w, "\n%s\n\t%s\n", title, strings.Join(columns, "\t"))
 		}
 		line := strings.Join(p.want.cells(), "\t")
-		if r.ends[i] == otherwise {
+		if tally.At(i) == apptest.Otherwise {
 			line = "FAILED, want " + line
 		}
 		fmt.Fprintf(w, "%s\t%s\n", p.name, line)
 	}
 	_ = w.Flush() // into memory
-	if failed && count[otherwise] == 0 {
-		count[otherwise]++ // the memory, or the books as a whole
-	}
-	fmt.Fprintf(&b, "\n%s\n%d passed, %d failed\n", m, count[asTold], count[otherwise])
+	fmt.Fprintf(&b, "\n%s\n%s", m, tally.Line(failed))
 	return b.String()
 }

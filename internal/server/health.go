@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"market/internal/call"
+	"market/internal/catalog"
+)
+
+const (
+	// seenAge is how long a page speaks of a probe that failed, unless its verdict counts for longer: while people want the service, it is probed
+	// again within a minute or so.
+	seenAge = 2 * time.Minute
+	// closedTime is how long a page waits to hear whether anybody can pay.
+	closedTime = 500 * time.Millisecond
+)
+
+func (s *Server) badge(v *catalog.Service) badge {
+	return badgeOf(v.State, s.rest(v.ID), v.Broken != "", s.dead(v))
+}
+
+// dead says that a service did not answer its probe when this process looked last, and that the fault was not ours.
+func (s *Server) dead(v *catalog.Service) bool {
+	if s.path == nil {
+		return false
+	}
+	seen, ok := s.path.Prober.Seen(v)
+	return ok && !seen.Live && seen.Reason != call.EgressDown && seen.Reason != call.LocalError && s.now().Sub(seen.At) < max(seenAge, s.path.Prober.TTL())
+}
+
+// closed says that no call can be paid just now, on no network. What is not known in time is taken for ready: it is a notice and decides nothing.
+func (s *Server) closed(ctx context.Context) bool {
+	if s.ready == nil || len(s.networks) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, closedTime)
+	defer cancel()
+	for _, err := range s.ready.All(ctx) {
+		if err == nil || ctx.Err() != nil {
+			return false
+		}
+	}
+	return true
+}
