@@ -98,6 +98,24 @@ func (s *stream) ok(more ...string) {
 // body writes a piece of an answer.
 func (s *stream) body(last bool, text string) { _ = s.WriteData(s.id, last, []byte(text)) }
 
+// pour writes without end, as its window lets it.
+func (s *stream) pour() {
+	chunk, window := make([]byte, 1<<14), 64<<10 // no stream begins with less
+	until(func() error {
+		for window < len(chunk) {
+			frame, err := s.ReadFrame()
+			if err != nil {
+				return err
+			}
+			if more, ok := frame.(*http2.WindowUpdateFrame); ok && more.StreamID == s.id {
+				window += int(more.Increment)
+			}
+		}
+		window -= len(chunk)
+		return s.WriteData(s.id, false, chunk)
+	})
+}
+
 // until does something until the connection breaks.
 func until(f func() error) {
 	for f() == nil {
@@ -145,11 +163,12 @@ func h2Rows() []row {
 		does("it announces more than it sends (B93)", func(s *stream) { s.ok("content-length", "1000"); s.body(true, done) }, badResponse),
 		does("it announces less than it sends", func(s *stream) { s.ok("content-length", "3"); s.body(true, done) }, badResponse),
 		does("it announces 5 GB", func(s *stream) { s.ok("content-length", strconv.Itoa(5<<30)); s.body(false, done) }, tooLarge),
-		does("it sends without end", func(s *stream) {
+		does("it sends without end", func(s *stream) { s.ok(); s.pour() }, tooLarge),
+		does("it sends without end, and more than its window lets it", func(s *stream) {
 			s.ok()
 			chunk := make([]byte, 1<<14)
 			until(func() error { return s.WriteData(s.id, false, chunk) })
-		}, tooLarge),
+		}, badResponse),
 		does("it sends empty frames without end", func(s *stream) { s.ok(); until(func() error { return s.WriteData(s.id, false, nil) }) }, timeout).briefly(),
 		does("it sends pings without end", func(s *stream) { until(func() error { return s.WritePing(false, [8]byte{}) }) }, timeout).briefly(),
 		does("it sends settings without end", func(s *stream) { until(func() error { return s.WriteSettings() }) }, timeout).briefly(),
