@@ -1,8 +1,6 @@
 package app_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"io"
 	"net/http"
@@ -14,19 +12,6 @@ import (
 	"market/internal/app/apptest"
 	"market/internal/payment"
 )
-
-func packed(t *testing.T, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := io.WriteString(z, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
 
 // onTheWire sends a request as a client that neither asks for an encoding nor reads one, and returns the answer as it came.
 func onTheWire(t *testing.T, a apptest.Asking, paymentHeader string) (*http.Response, string) {
@@ -70,7 +55,7 @@ func TestBodies_PassBitForBit(t *testing.T) {
 		"JSON":                       {`{"a":1}`, "", http.Header{"Content-Type": {"application/json"}}, `{"b":2}`},
 		"nothing":                    {"", "", nil, ""},
 		"a MB of anything":           {binary, "", http.Header{"Content-Type": {"application/octet-stream"}}, binary},
-		"gzip, both ways":            {packed(t, "question"), "gzip", http.Header{"Content-Encoding": {"gzip"}, "Content-Type": {"text/plain"}}, packed(t, "answer")},
+		"gzip, both ways":            {apptest.Gzip("question"), "gzip", http.Header{"Content-Encoding": {"gzip"}, "Content-Type": {"text/plain"}}, apptest.Gzip("answer")},
 		"encodings nobody knows":     {"?", "x-own, br", http.Header{"Content-Encoding": {"x-own", "br"}}, "!"},
 		"a page without a type":      {"", "", nil, "<html><script>alert(1)</script></html>"},
 		"a charset of its own":       {"", "", http.Header{"Content-Type": {"text/html; charset=iso-8859-1"}}, "caf\xe9"},
@@ -133,7 +118,7 @@ func TestBodies_WhatCannotBeTakenIsRefusedBeforeMoneyMoves(t *testing.T) {
 		code      string
 	}{
 		"a byte too much":                   {open, strings.Repeat("a", 1<<20+1), nil, http.StatusRequestEntityTooLarge, "input_too_large"},
-		"packed input that is checked":      {checked.URL, packed(t, `{"n":1}`), gzipped, http.StatusUnprocessableEntity, "input_invalid"},
+		"packed input that is checked":      {checked.URL, apptest.Gzip(`{"n":1}`), gzipped, http.StatusUnprocessableEntity, "input_invalid"},
 		"plain input that says it is gzip":  {checked.URL, `{"n":1}`, gzipped, http.StatusUnprocessableEntity, "input_invalid"},
 		"an encoding that cannot be read":   {open, "x", http.Header{"Content-Encoding": {"g zip"}}, http.StatusUnprocessableEntity, "input_invalid"},
 		"an encoding that is said to be ''": {open, "x", http.Header{"Content-Encoding": {""}}, http.StatusUnprocessableEntity, "input_invalid"},

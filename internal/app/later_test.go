@@ -105,13 +105,18 @@ func (w *hostedWorld) words(t *testing.T) (n int) {
 	return n
 }
 
+// newHeldWorld is a marketplace whose facilitator gives its word at once and settles when it is let go, and where so many prices may be unproved.
+func newHeldWorld(t *testing.T, prices int, work http.HandlerFunc) (*hostedWorld, *hosted, *holder) {
+	t.Helper()
+	h, hold := newHosted(t, supportsUs, nil), newHolder(t)
+	h.does(hold.settles)
+	return newLaterWorld(t, burst, prices, false, work, h), h, hold
+}
+
 // A call is served before its payment is on the chain, everybody is told that nothing proves it, and the proof comes by itself.
 func TestLater_ACallIsServedOnAWordAndProvedLater(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, nil)
-	hold := newHolder(t)
-	h.does(hold.settles)
-	w := newLaterWorld(t, burst, 10, false, apptest.Works, h)
+	w, _, hold := newHeldWorld(t, 10, apptest.Works)
 	header, a := w.call(t)
 	response, err := payment.DecodeResponse(a.Header.Get("PAYMENT-RESPONSE"))
 	if a.Status != http.StatusOK || a.Outcome() != "served" || err != nil || !response.Success || response.Transaction == "" {
@@ -151,10 +156,7 @@ func TestLater_ACallIsServedOnAWordAndProvedLater(t *testing.T) {
 // What does not fit into the bound is not refused: it is proved first, as ever.
 func TestLater_WhatDoesNotFitIsProvedAndServed(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, nil)
-	hold := newHolder(t)
-	h.does(hold.settles)
-	w := newLaterWorld(t, burst, 1, false, apptest.Works, h)
+	w, h, _ := newHeldWorld(t, 1, apptest.Works)
 	_, first := w.call(t)
 	h.does(hurries)
 	_, second := w.call(t)
@@ -247,10 +249,7 @@ func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 // The refund of a payment that nobody has proved is owed, waits for the proof, and is sent once: about the transaction that is on the chain.
 func TestLater_ARefundWaitsForTheProof(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, nil)
-	hold := newHolder(t)
-	h.does(hold.settles)
-	w := newLaterWorld(t, burst, 10, false, apptest.Fails, h)
+	w, h, hold := newHeldWorld(t, 10, apptest.Fails)
 	_, a := w.call(t)
 	expect(t, "a failure", a, http.StatusBadGateway, "upstream_5xx")
 	if paid, _ := a.JSON["payment"].(map[string]any); a.JSON["charged"] != false || a.Refund("state") != "owed" || paid["unproved"] == nil || a.JSON["receipt"] != nil {

@@ -176,10 +176,7 @@ func TestLater_AnotherFacilitatorDoesWhatTheFirstOnlySaid(t *testing.T) {
 // Where the service may not be asked, the money goes back once it is proved that it came.
 func TestLater_ACallOfAServiceThatRestsIsRefundedOnceItsPaymentIsProved(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, nil)
-	hold := newHolder(t)
-	h.does(hold.settles)
-	w := newLaterWorld(t, burst, 10, false, apptest.Works, h)
+	w, h, hold := newHeldWorld(t, 10, apptest.Works)
 	s := w.List(t, "rests", apptest.Fails, map[string]any{"trial_calls_per_day": 5})
 	ask := apptest.Ask(s.URL)
 	header := w.SignFor(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, ask), 60)

@@ -65,7 +65,7 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 	// One that is known takes no place, and nothing of a rate: who sends it again and again would keep everybody else out.
 	if r.Target.Service.Capacity != (capacity.Limit{}) {
 		if c, err := p.payments.Find(ctx, p.DB, paid.identity()); err == nil && c.State != call.StateReleased {
-			return p.known(ctx, id, r, paid, place, nil)
+			return p.goOn(ctx, r, paid, place, c, nil)
 		}
 	}
 	// Not before its payer is known to have the money: empty wallets would keep everybody else out.
@@ -114,6 +114,11 @@ func (p *Path) known(ctx context.Context, id call.ID, r Request, paid *admitted,
 	case err != nil:
 		return held{}, p.unsure(err)
 	}
+	return p.goOn(ctx, r, paid, place, c, no)
+}
+
+// goOn answers a payment by the call that it belongs to, or takes that call over.
+func (p *Path) goOn(ctx context.Context, r Request, paid *admitted, place *place, c payment.Call, no *refusal.Error) (held, *Answer) {
 	print, ok := fingerprint(r)
 	if !ok || print != c.Fingerprint || !c.Same(paid.signed) {
 		a := p.told(refusal.New(call.PaymentReused, "this payment belongs to another request"))

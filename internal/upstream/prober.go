@@ -19,6 +19,7 @@ const (
 	backOffMax   = time.Minute
 	troubleTTL   = time.Second
 	verdictLife  = time.Hour // after which a verdict is forgotten; well past any TTL
+	sweepEvery   = time.Minute
 )
 
 // ErrClosed is an answer that a closed Prober can't give.
@@ -58,9 +59,10 @@ type Prober struct {
 
 	mu       sync.Mutex
 	closed   bool
-	running  sync.WaitGroup        // added to with mu held and closed false
-	verdicts map[uuid.UUID]Verdict // by Service.ProbeID
-	wanted   map[uuid.UUID]want    // services with a background prober
+	running  sync.WaitGroup // added to with mu held and closed false
+	verdicts map[uuid.UUID]Verdict
+	swept    time.Time          // when verdicts were last forgotten // by Service.ProbeID
+	wanted   map[uuid.UUID]want // services with a background prober
 }
 
 // A want is the last request for a service that does not live, with the listing as it was then: a corrected probe counts at once.
@@ -150,13 +152,22 @@ func (p *Prober) probe(s *catalog.Service) (Verdict, error) {
 		return Verdict{}, ErrClosed // stopped half way: no evidence
 	}
 	v := Verdict{Live: found.reason == "", At: p.now(), Reason: found.reason, Why: found.detail}
+	p.sweep(v.At)
+	p.verdicts[s.ProbeID()] = v
+	return v, nil
+}
+
+// sweep forgets verdicts that nobody can use, now and then: a probe is not to look at every service's. p.mu is held.
+func (p *Prober) sweep(now time.Time) {
+	if now.Sub(p.swept) < sweepEvery {
+		return
+	}
+	p.swept = now
 	for id, old := range p.verdicts {
-		if v.At.Sub(old.At) > verdictLife {
+		if now.Sub(old.At) > verdictLife {
 			delete(p.verdicts, id)
 		}
 	}
-	p.verdicts[s.ProbeID()] = v
-	return v, nil
 }
 
 // Wanted says that somebody asked for a service that does not live. While that goes on, one goroutine for the service probes it again,

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"market/internal/app/apptest"
 )
 
 const megabyte = 1 << 20
@@ -41,7 +43,7 @@ func bodyRows() []row {
 			says("HTTP/1.1 200 OK\r\n{forged}Content-Type: text/event-stream\r\n\r\n")(t)
 			t.drip(strings.Repeat("data: evil\n\n", 100), 30*time.Millisecond)
 		}), want: badResponse},
-		{name: "it packs its answer although nobody reads it here (B95)", plan: working(answers("200 OK", gzipped(done), typeJSON, "Content-Encoding: gzip")), want: serves(gzipped(done))},
+		{name: "it packs its answer although nobody reads it here (B95)", plan: working(answers("200 OK", apptest.Gzip(done), typeJSON, "Content-Encoding: gzip")), want: serves(apptest.Gzip(done))},
 		{name: "it packs 900 MB into its answer", plan: working(func(t *talk) { answers("200 OK", bomb(), typeJSON, "Content-Encoding: gzip")(t) }), want: serves(bomb())},
 		{name: "it packs 900 MB where the listing promises JSON", plan: working(func(t *talk) { answers("200 OK", bomb(), typeJSON, "Content-Encoding: gzip")(t) }),
 			listing: promising(promised), want: tooLarge},
@@ -61,11 +63,11 @@ func bodyRows() []row {
 		}), want: serves(`{"leaked":false}`)},
 
 		checked("it keeps its promise", done, serves(done)),
-		checked("it packs its answer", gzipped(done), serves(gzipped(done)), "Content-Encoding: gzip"),
-		checked("it packs its answer twice", gzipped(gzipped(done)), badResponse, "Content-Encoding: gzip"),
+		checked("it packs its answer", apptest.Gzip(done), serves(apptest.Gzip(done)), "Content-Encoding: gzip"),
+		checked("it packs its answer twice", apptest.Gzip(apptest.Gzip(done)), badResponse, "Content-Encoding: gzip"),
 		checked("it says that it packed and did not", done, badResponse, "Content-Encoding: gzip"),
-		checked("it packs and cuts the packet", gzipped(done)[:20], badResponse, "Content-Encoding: gzip"),
-		checked("it packs with a wrong checksum", gzipped(done)[:len(gzipped(done))-8]+"\x00\x00\x00\x00\x0d\x00\x00\x00", badResponse, "Content-Encoding: gzip"),
+		checked("it packs and cuts the packet", apptest.Gzip(done)[:20], badResponse, "Content-Encoding: gzip"),
+		checked("it packs with a wrong checksum", apptest.Gzip(done)[:len(apptest.Gzip(done))-8]+"\x00\x00\x00\x00\x0d\x00\x00\x00", badResponse, "Content-Encoding: gzip"),
 		checked("it packs in a way that nobody asked for", done, badResponse, "Content-Encoding: br"),
 		checked("it sends HTML", "<html>evil</html>", badResponse),
 		checked("it sends nothing", "", badResponse),

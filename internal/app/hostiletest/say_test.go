@@ -1,11 +1,11 @@
 package hostiletest
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"strings"
 	"sync"
+
+	"market/internal/app/apptest"
 )
 
 // says is a service that takes the request whole and writes text, where {forged} stands for all headers that it should not send.
@@ -57,14 +57,5 @@ var promised = map[string]any{"type": "object", "required": []string{"done"}, "p
 // soon is a listing that does not wait long.
 func soon() map[string]any { return map[string]any{"timeout_ms": 1000} }
 
-// gzipped packs text.
-func gzipped(text string) string {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = z.Write([]byte(text))
-	_ = z.Close()
-	return b.String()
-}
-
 // bomb is a gzip of 900 MB of zeros, in less than 1 MiB: one of 9 MB a hundred times, which is one gzip to who reads it.
-var bomb = sync.OnceValue(func() string { return strings.Repeat(gzipped(strings.Repeat("\x00", 9<<20)), 100) })
+var bomb = sync.OnceValue(func() string { return strings.Repeat(apptest.Gzip(strings.Repeat("\x00", 9<<20)), 100) })

@@ -3,6 +3,8 @@ package hostiletest
 import (
 	"fmt"
 	"strings"
+
+	"market/internal/app/apptest"
 )
 
 // secretRows are services that give away what only they and we should know. That they have it to give away is a part of each row: it is
@@ -25,7 +27,7 @@ func secretRows() []row {
 		repeats("it redirects to a place with the key in it (B100)", "302 Found {key}\n{key}", redirects),
 		repeats("it serves the key, bit for bit", "200 OK\n{key}", serves(key)),
 		{name: "it repeats the key in packed words", headers: map[string]any{"X-Api-Key": key}, want: turnsDown(400).telling("null"), plan: working(func(t *talk) {
-			answers("400 Bad Request", gzipped(t.asking.Header.Get("X-Api-Key")), "Content-Encoding: gzip")(t)
+			answers("400 Bad Request", apptest.Gzip(t.asking.Header.Get("X-Api-Key")), "Content-Encoding: gzip")(t)
 		})},
 		{name: "it repeats the key in the answer to its probe", headers: map[string]any{"X-Api-Key": key}, asked: none, want: notLive, plan: plan{work: good, probe: func(t *talk) {
 			t.say(answer(fmt.Sprintf("500 %s", t.asking.Header.Get("X-Api-Key")), t.asking.Header.Get("X-Api-Key")))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"market/internal/app/apptest"
 )
 
 // streamRows are services that sell an answer which is passed on as it comes. What goes wrong once it has begun ends in a connection that breaks,
@@ -52,7 +54,7 @@ func streamRows() []row {
 		does("it redirects instead (B100)", answers("302 Found", "", "Location: http://169.254.169.254/"), redirects, nil),
 		does("it turns the request down instead", answers("400 Bad Request", "evil reasons"), turnsDown(400).telling(`"evil reasons"`), nil),
 		does("it has nothing to stream", says("HTTP/1.1 204 No Content\r\n{forged}\r\n"), serves("").with(http.StatusNoContent), nil),
-		does("it packs its stream", says("HTTP/1.1 200 OK\r\n{forged}Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"+chunk(gzipped(event))+"0\r\n\r\n"), serves(gzipped(event)), nil),
+		does("it packs its stream", says("HTTP/1.1 200 OK\r\n{forged}Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"+chunk(apptest.Gzip(event))+"0\r\n\r\n"), serves(apptest.Gzip(event)), nil),
 		{name: "it resets its stream of HTTP/2 (B93)", plan: plan{h2: func(s *stream) { s.ok(); s.body(false, event); _ = s.WriteRSTStream(s.id, http2.ErrCodeInternal) }},
 			listing: listing(nil), want: badResponse.breaking()},
 		{name: "it streams empty frames of HTTP/2 without end", plan: plan{h2: func(s *stream) { s.ok(); until(func() error { return s.WriteData(s.id, false, nil) }) }},
