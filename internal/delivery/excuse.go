@@ -43,7 +43,9 @@ func (r *Recorder) excuse(ctx context.Context, tx pgx.Tx, d Delivery) (Delivery,
 }
 
 // excusable says whether it would be the service's doing that a call has failed.
-func (d Delivery) excusable() bool { return d.Outcome == call.Failed && d.Party == call.Service && d.asked() }
+func (d Delivery) excusable() bool {
+	return d.Outcome == call.Failed && d.Party == call.Service && d.asked()
+}
 
 // trip begins the outage that a failure makes known, and returns it; zero where it makes none known.
 func (r *Recorder) trip(ctx context.Context, tx pgx.Tx, d Delivery) (uuid.UUID, error) {
