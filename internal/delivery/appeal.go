@@ -191,6 +191,14 @@ func Appeals(ctx context.Context, db postgres.DB, service uuid.UUID, before uuid
 	return readAppeals(ctx, db, appealsSQL, service, idOrNull(before), limit)
 }
 
+const appealsAboutSQL = appealColumnsSQL + `
+ WHERE a.service_id = $1 AND a.strike_id IS NULL ORDER BY a.id DESC LIMIT $2`
+
+// AppealsAbout returns the appeals about a service that are against none of its strikes, the newest first, at most limit.
+func AppealsAbout(ctx context.Context, db postgres.DB, service uuid.UUID, limit int) ([]Appeal, error) {
+	return readAppeals(ctx, db, appealsAboutSQL, service, limit)
+}
+
 const appealsOfSQL = appealColumnsSQL + `
  WHERE a.strike_id = ANY($1) ORDER BY a.id DESC LIMIT 1000`
 
