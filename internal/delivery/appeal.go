@@ -138,13 +138,13 @@ const appealedSinceSQL = `
 SELECT EXISTS (SELECT 1 FROM appeals WHERE service_id = $1 AND (strike_id = $2 OR strike_id IS NULL) AND at > $3)`
 
 // undecided refuses a decision about a strike on which one stands, with who made it, when and why.
-func (r *Review) undecided(ctx context.Context, tx pgx.Tx, c Case, strike uuid.UUID) error {
-	subject := audit.Strike(strike)
-	latest, err := r.audit.Latest(ctx, tx, subject.Kind, []string{subject.Name})
+func (r *Review) undecided(ctx context.Context, tx pgx.Tx, c subject, strike uuid.UUID) error {
+	of := audit.Strike(strike)
+	latest, err := r.audit.Latest(ctx, tx, of.Kind, []string{of.Name})
 	if err != nil {
 		return err
 	}
-	made, decided := latest[subject.Name]
+	made, decided := latest[of.Name]
 	switch state := c.Strikes[strike]; {
 	case state == strikes.Archived:
 		return refusal.New(call.Conflict, "the strike is archived: its service was put back on the shelf since, and it does not count")
