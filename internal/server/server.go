@@ -70,6 +70,8 @@ type Server struct {
 	log        zerolog.Logger
 	now        func() time.Time
 	stopping   func() bool
+	tries      tries // to sign in
+	ourForms   *http.CrossOriginProtection
 }
 
 // New returns a server.
@@ -78,6 +80,7 @@ func New(c Config) *Server {
 		path: c.Path, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies: c.Proxies, own: c.Own,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
+		ourForms: ourForms(c.PublicURL),
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
 	return s
