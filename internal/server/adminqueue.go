@@ -1,0 +1,120 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"market/internal/catalog"
+	"market/internal/strikes"
+)
+
+var adminStrikesTemplate = adminTemplate("strikes")
+
+// A strikesPage is the check before delistings: every service that carries a strike, those first whose evidence rests on few.
+type strikesPage struct {
+	frame
+	Rules       string // when a service leaves the shelf, in words
+	Total       string
+	Rows        []queueRow
+	First, Next string // addresses of pages; empty where there is none
+	Paged       bool
+}
+
+// A queueRow is what the strikes of one service rest on, and what comes next.
+type queueRow struct {
+	Slug, Name   string
+	State        badge
+	Count        string
+	Concentrated bool
+	Words        string
+	Facts        []fact
+	NextFailure  string
+	Clears       string
+	Appeals      string // how many are not answered; empty: none
+}
+
+func (s *Server) queueRowOf(sum strikes.Summary) queueRow {
+	return queueRow{
+		Slug: sum.Slug, Name: plain(sum.Name), State: badgeOf(catalog.State(sum.State), s.rest(sum.Service), false, false),
+		Count: fmt.Sprintf("%d of %d", sum.Open, sum.Policy.Limit), Concentrated: sum.Concentrated, Words: upperFirst(sum.Words),
+		Facts: spreadFacts(sum.Spread), NextFailure: upperFirst(sum.Next) + ".", Clears: upperFirst(sum.ClearedWords),
+	}
+}
+
+// spreadFacts says over whom evidence is spread.
+func spreadFacts(s strikes.Spread) []fact {
+	if s.Evidence == 0 {
+		return nil
+	}
+	facts := []fact{
+		{Name: "Failed calls", Value: count(s.Evidence) + trialsAmong(s.Trials, s.Evidence)},
+		{Name: "Networks", Value: count(s.Sources)},
+		{Name: "Largest network", Value: s.LargestSource.String() + ", " + partOf(s.FromLargest, s.Evidence, s.SourceShare())},
+	}
+	if s.Payers > 0 {
+		facts = append(facts, fact{Name: "Payers", Value: count(s.Payers)},
+			fact{Name: "Largest payer", Value: s.LargestPayer.Hex() + ", " + partOf(s.ByLargest, s.Evidence, s.PayerShare())})
+	}
+	return append(facts, fact{Name: "From first to last", Value: roughly(s.Span()) + ", the last at " + momentOf(s.Last).Human})
+}
+
+func trialsAmong(trials, all int) string {
+	switch trials {
+	case 0:
+		return ", all paid"
+	case all:
+		return ", all trial calls"
+	}
+	return ", " + count(trials) + " of them trial calls"
+}
+
+func partOf(part, whole int, share float64) string {
+	return count(part) + " of " + count(whole) + " (" + percent(share) + ")"
+}
+
+// roughly is a long span for people, who compare it: no shorter unit than it deserves.
+func roughly(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "one moment"
+	case d < 2*time.Minute:
+		return span(d.Truncate(time.Second))
+	case d < 2*time.Hour:
+		return span(d.Truncate(time.Minute))
+	}
+	return span(d.Truncate(time.Hour))
+}
+
+// shelfRules says when a service leaves the shelf for its strikes.
+func shelfRules(p strikes.Policy) string {
+	text := fmt.Sprintf("%s that opened within %s take a service off the shelf. A success clears what failed before it was asked.", plural(p.Limit, "strike", "strikes"), roughly(p.Window))
+	if p.Sources > 1 {
+		text += fmt.Sprintf(" With evidence from fewer than %d networks it is held for a review instead.", p.Sources)
+	}
+	return text + " No service comes back by itself."
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// brief is a stranger's text in one line, cut where it is long for a page.
+func brief(s string, runes int) string {
+	if cut := []rune(s); len(cut) > runes {
+		s = string(cut[:runes]) + "…"
+	}
+	return plain(s)
+}
+
+// linesOf is a stranger's text by line.
+func linesOf(s string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSpace(s), "\n") {
+		lines = append(lines, plain(line))
+	}
+	return lines
+}
