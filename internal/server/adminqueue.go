@@ -48,15 +48,18 @@ func spreadFacts(s strikes.Spread) []fact {
 		return nil
 	}
 	facts := []fact{
-		{Name: "Failed calls", Value: count(s.Evidence) + trialsAmong(s.Trials, s.Evidence)},
-		{Name: "Networks", Value: count(s.Sources)},
-		{Name: "Largest network", Value: s.LargestSource.String() + ", " + partOf(s.FromLargest, s.Evidence, s.SourceShare())},
+		{Name: "Failed calls", Value: count(s.Evidence) + trialsAmong(s.Trials, s.Evidence) + ", over " + roughly(s.Span()) + ", the last at " + momentOf(s.Last).Human},
+		{Name: "Networks", Value: spreadOver(s.Sources, s.FromLargest, s.Evidence, s.SourceShare(), "from "+s.LargestSource.String())},
 	}
-	if s.Payers > 0 {
-		facts = append(facts, fact{Name: "Payers", Value: count(s.Payers)},
-			fact{Name: "Largest payer", Value: s.LargestPayer.Hex() + ", " + partOf(s.ByLargest, s.Evidence, s.PayerShare())})
+	if s.Payers == 0 {
+		return append(facts, fact{Name: "Payers", Value: "none"})
 	}
-	return append(facts, fact{Name: "From first to last", Value: roughly(s.Span()) + ", the last at " + momentOf(s.Last).Human})
+	return append(facts, fact{Name: "Payers", Value: spreadOver(s.Payers, s.ByLargest, s.Evidence, s.PayerShare(), "by "+s.LargestPayer.Hex())})
+}
+
+// spreadOver says how many there are, and what comes of the largest of them.
+func spreadOver(n, largest, whole int, share float64, of string) string {
+	return fmt.Sprintf("%s; %s of %s (%s) %s", count(n), count(largest), count(whole), percent(share), of)
 }
 
 func trialsAmong(trials, all int) string {
@@ -67,10 +70,6 @@ func trialsAmong(trials, all int) string {
 		return ", all trial calls"
 	}
 	return ", " + count(trials) + " of them trial calls"
-}
-
-func partOf(part, whole int, share float64) string {
-	return count(part) + " of " + count(whole) + " (" + percent(share) + ")"
 }
 
 // roughly is a long span for people, who compare it: no shorter unit than it deserves.
