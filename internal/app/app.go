@@ -147,7 +147,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	return server.New(server.Config{
-		Path: a.path, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
+		Path: a.path, Review: delivery.NewReview(a.db, policy), DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
 	}), nil

@@ -39,7 +39,7 @@ type Subject struct {
 }
 
 // Strike and Service name a subject.
-func Strike(id uuid.UUID) Subject  { return Subject{KindStrike, id.String()} }
+func Strike(id uuid.UUID) Subject { return Subject{KindStrike, id.String()} }
 func Service(slug string) Subject { return Subject{KindService, slug} }
 
 // An Entry is one decision.

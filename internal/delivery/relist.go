@@ -62,7 +62,7 @@ func (r *Review) order(ctx context.Context, action audit.Action, cause catalog.C
 		if err := do(tx, before); err != nil {
 			return err
 		}
-		if d, err = r.keep(ctx, tx, audit.Entry{Action: action, Subject: audit.Service(slug), Reason: o.Reason}, o.By, before); err != nil {
+		if d, err = r.keep(ctx, tx, audit.Entry{Action: action, Subject: audit.Service(slug), Reason: o.Reason}, o.By, before, nil); err != nil {
 			return err
 		}
 		service, err = r.catalog.Find(ctx, tx, slug)

@@ -38,8 +38,8 @@ func NewReview(db *pgxpool.Pool, policy strikes.Policy) *Review {
 // A Decision is what was decided about a strike or a service, and how the service stood before and after.
 type Decision struct {
 	Action        audit.Action
-	Strike        uuid.UUID // zero where it was about the service
-	Service       string    // slug
+	Strike        *uuid.UUID // nil where it was about the service
+	Service       string     // slug
 	At            time.Time
 	By            catalog.Author
 	Reason        string
@@ -154,8 +154,7 @@ func (r *Review) decide(ctx context.Context, action audit.Action, strike uuid.UU
 			return err
 		}
 		entry := audit.Entry{Action: action, Subject: audit.Strike(strike), Reason: reason}
-		d, err = r.keep(ctx, tx, entry, by, before)
-		d.Strike = strike
+		d, err = r.keep(ctx, tx, entry, by, before, &strike)
 		return err
 	})
 	if err != nil {
@@ -178,7 +177,7 @@ func wrapReview(action audit.Action, err error) error {
 }
 
 // keep writes the entry of a decision, with how its service stood before and stands now, and counts the appeals as answered that it answers.
-func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.Author, before Case) (Decision, error) {
+func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.Author, before Case, strike *uuid.UUID) (Decision, error) {
 	touched := make([]uuid.UUID, 0, len(before.Strikes))
 	for id := range before.Strikes {
 		touched = append(touched, id)
@@ -197,8 +196,8 @@ func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.
 	if e, err = r.audit.Add(ctx, tx, e); err != nil {
 		return Decision{}, err
 	}
-	if err := answer(ctx, tx, e); err != nil {
+	if err := r.answer(ctx, tx, e, strike, before, after); err != nil {
 		return Decision{}, err
 	}
-	return Decision{Action: e.Action, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before, After: after}, nil
+	return Decision{Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before, After: after}, nil
 }

@@ -31,6 +31,7 @@ const (
 // Config is what a Server is built from.
 type Config struct {
 	Path       *delivery.Path
+	Review     *delivery.Review
 	DB         *pgxpool.Pool
 	Catalog    *catalog.Catalog
 	Secrets    catalog.Secrets
@@ -52,6 +53,7 @@ type Config struct {
 // Server is the public door and the operations door.
 type Server struct {
 	path       *delivery.Path
+	review     *delivery.Review
 	db         *pgxpool.Pool
 	catalog    *catalog.Catalog
 	secrets    catalog.Secrets
@@ -77,7 +79,7 @@ type Server struct {
 // New returns a server.
 func New(c Config) *Server {
 	s := &Server{
-		path: c.Path, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
+		path: c.Path, review: c.Review, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies: c.Proxies, own: c.Own,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 		ourForms: ourForms(c.PublicURL),
@@ -128,7 +130,12 @@ func (s *Server) routes() *echo.Echo {
 	e.POST("/api/v1/services/:slug/endpoints", s.addEndpoint, s.adminOnly)
 	e.PATCH("/api/v1/services/:slug/endpoints/:id", s.editEndpoint, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug/endpoints/:id", s.retireEndpoint, s.adminOnly)
+	e.POST("/api/v1/services/:slug/appeals", s.appeal, s.adminOnly)
+	e.GET("/api/v1/services/:slug/appeals", s.listAppeals, s.adminOnly)
 	e.GET("/api/v1/admin/strikes", s.listStrikes, s.adminOnly)
+	e.POST("/api/v1/admin/strikes/:id/void", s.voidStrike, s.adminOnly)
+	e.POST("/api/v1/admin/strikes/:id/uphold", s.upholdStrike, s.adminOnly)
+	e.GET("/api/v1/admin/audit", s.listAudit, s.adminOnly)
 	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/suspend", s.suspendService, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/relist", s.relistService, s.adminOnly)
