@@ -54,4 +54,6 @@ func (h Holding) Holds(f HoldingFacts) (reason string, holds bool) {
 }
 
 // most says whether so many of the calls that were asked are more than half of enough, and more than one caller's.
-func (h Holding) most(n, asked, payers int) bool { return asked >= h.Calls && payers >= h.Payers && 2*n > asked }
+func (h Holding) most(n, asked, payers int) bool {
+	return asked >= h.Calls && payers >= h.Payers && 2*n > asked
+}
