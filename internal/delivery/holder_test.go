@@ -1,0 +1,289 @@
+package delivery
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/postgres/pgtest"
+)
+
+// newHeldShelf returns a shelf whose service has been on it for two days.
+func newHeldShelf(t *testing.T) shelf {
+	t.Helper()
+	s := newShelf(t)
+	pgtest.Shift(t, s.db, 2*HoldingRule.Window)
+	return s
+}
+
+// move changes the state of the service.
+func (s shelf) move(t *testing.T, c catalog.Change) {
+	t.Helper()
+	if moved, err := (catalog.Store{}).Move(t.Context(), s.db, s.service.ID, c); err != nil || !moved {
+		t.Fatalf("moved %v, %v", moved, err)
+	}
+}
+
+var putBack = catalog.Change{Cause: catalog.CauseRelisting, By: catalog.AdminToken, Reason: "looked at"}
+
+// holds runs a round and says whether the shelf's service was held by it.
+func (s shelf) holds(t *testing.T) bool {
+	t.Helper()
+	held, err := NewHolder(s.db, HoldingRule).Once(t.Context())
+	if err != nil || len(held) > 1 {
+		t.Fatalf("held %+v, %v", held, err)
+	}
+	if len(held) == 1 && (held[0].ID != s.service.ID || held[0].Slug != "weather" || held[0].Reason == "") {
+		t.Errorf("held %+v", held[0])
+	}
+	return len(held) == 1
+}
+
+// rejects records so many calls of so many payers in turn that the service rejects.
+func (s shelf) rejects(t *testing.T, calls, payers int) {
+	t.Helper()
+	for n := range calls {
+		s.record(t, s.asked(t).end(call.RejectedByService, "status 422").by(byte(n%payers+1)))
+	}
+}
+
+func TestHolder_HoldsWhatRejectsMostValidInputOfSeveralPayers(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	s.rejects(t, 19, 3)
+	if s.holds(t) {
+		t.Error("held after 19 calls")
+	}
+	s.rejects(t, 1, 1)
+	if !s.holds(t) {
+		t.Fatal("not held after 20 calls")
+	}
+	s.want(t, "after a hold", world{Deliveries: 20, Refunds: 20, Jobs: 20, Service: catalog.Held})
+	events, err := catalog.Store{}.Events(t.Context(), s.db, s.service.ID)
+	if err != nil || events[0].Cause != catalog.CauseReview || events[0].By != catalog.System || !strings.Contains(events[0].Reason, "it rejected 20 with a 4xx, to 3 payers") {
+		t.Errorf("the last event is %+v, %v", events[0], err)
+	}
+	if s.holds(t) {
+		t.Error("held once more")
+	}
+}
+
+func TestHolder_TwoPayersHoldNobody(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	s.rejects(t, 24, 2)
+	s.record(t, s.asked(t).served().by(3)) // a third one, to whom nothing went wrong
+	if s.holds(t) {
+		t.Error("held for what two payers met")
+	}
+}
+
+func TestHolder_HoldsWhatThrottlesOrAnswersTooMuch(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	var asked []Delivery // all before the first one comes back: the service rests after it
+	for n := range 21 {
+		asked = append(asked, s.asked(t).by(byte(n%3+1)))
+	}
+	for n, d := range asked {
+		switch {
+		case n < 10:
+			d = d.served()
+			d.Payer[0] = byte(n%3 + 1)
+		case n < 16:
+			d = d.end(call.UpstreamThrottled, "status 429")
+		default:
+			d = d.end(call.UpstreamTooLarge, "too large")
+		}
+		s.record(t, d)
+	}
+	if !s.holds(t) {
+		t.Error("not held for 6 throttled and 5 too large of 21")
+	}
+	if w := s.world(t); w.OpenStrikes != 0 {
+		t.Errorf("%d strikes", w.OpenStrikes)
+	}
+}
+
+func TestHolder_HoldsWhatRefusesItsOwnExampleToTwo(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	broken := func(payer byte) {
+		s.record(t, s.asked(t).end(call.ListingBroken, "refuses its example").by(payer))
+		pgtest.Shift(t, s.db, rest)
+	}
+	broken(1)
+	broken(1)
+	if s.holds(t) {
+		t.Error("held for what one payer met")
+	}
+	s.record(t, s.asked(t).served())
+	pgtest.Shift(t, s.db, time.Microsecond)
+	broken(2)
+	if !s.holds(t) {
+		t.Error("not held after two payers, and nothing served since")
+	}
+}
+
+func TestHolder_ServedSinceItsExampleBrokeIsNotHeld(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	for payer := range byte(2) {
+		s.record(t, s.asked(t).end(call.ListingBroken, "refuses its example").by(payer+1))
+		pgtest.Shift(t, s.db, rest)
+	}
+	s.record(t, s.asked(t).served())
+	if s.holds(t) {
+		t.Error("held although a call was served since")
+	}
+}
+
+// Only paid calls from outside are facts: what costs nothing, or is ours or the provider's own, could be made to look like anything. What an
+// outage of ours excused is none either.
+func TestHolder_WhatIsNoFactHoldsNobody(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(Delivery) Delivery{
+		"own traffic":      func(d Delivery) Delivery { return d.from(call.Own) },
+		"provider traffic": func(d Delivery) Delivery { return d.from(call.Provider) },
+		"trials": func(d Delivery) Delivery {
+			d.Trial, d.Refund = true, nil
+			return d
+		},
+		"what we are at fault for": func(d Delivery) Delivery {
+			d = d.end(call.UpstreamThrottled, "excused")
+			d.Party = call.Platform
+			return d
+		},
+		"an example that we are at fault for": func(d Delivery) Delivery {
+			d = d.end(call.ListingBroken, "excused")
+			d.Party = call.Platform
+			return d
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newHeldShelf(t)
+			for n := range 21 {
+				s.record(t, change(s.asked(t).end(call.RejectedByService, "status 422").by(byte(n%7+1))))
+			}
+			if s.holds(t) {
+				t.Error("held")
+			}
+		})
+	}
+}
+
+func TestHolder_LooksBackOneWindowToTheMicrosecond(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	s.rejects(t, 20, 3)
+	pgtest.Shift(t, s.db, HoldingRule.Window)
+	if s.holds(t) {
+		t.Error("held exactly a window later")
+	}
+	s.write(t, `UPDATE market_clock SET shift = shift - interval '1 microsecond'`)
+	if !s.holds(t) {
+		t.Error("not held just inside the window")
+	}
+}
+
+// What an admin has seen and put back is not held again for the same calls.
+func TestHolder_APutBackServiceStartsAnew(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	s.rejects(t, 20, 3)
+	if !s.holds(t) {
+		t.Fatal("not held")
+	}
+	s.move(t, putBack) // at the very moment of the last call
+	if s.holds(t) {
+		t.Error("held again for what an admin has seen")
+	}
+	pgtest.Shift(t, s.db, time.Microsecond)
+	s.rejects(t, 19, 3)
+	if s.holds(t) {
+		t.Error("held again for 19 calls and older ones")
+	}
+	s.rejects(t, 1, 1)
+	if !s.holds(t) {
+		t.Error("not held again for 20 new calls")
+	}
+}
+
+// Of replicas that look at once, one holds a service, and one alone tells of it.
+func TestHolder_OfManyReplicasOneHolds(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	s.rejects(t, 20, 3)
+	var wg sync.WaitGroup
+	var told atomic.Int32
+	for range 5 {
+		wg.Go(func() {
+			held, err := NewHolder(s.db, HoldingRule).Once(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			told.Add(int32(len(held))) //nolint:gosec // at most one
+		})
+	}
+	wg.Wait()
+	if told.Load() != 1 {
+		t.Errorf("%d replicas tell that they held it", told.Load())
+	}
+}
+
+// A replica that read the facts before a service was held and put back does not hold it again by them.
+func TestHolder_OldFactsHoldNobodyAgain(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	s.rejects(t, 20, 3)
+	h := NewHolder(s.db, HoldingRule)
+	var old []heldFacts
+	if err := bounded(t.Context(), s.db, func(tx pgx.Tx) (err error) {
+		old, err = h.facts(t.Context(), tx, nil)
+		return err
+	}); err != nil || len(old) != 1 {
+		t.Fatalf("%+v, %v", old, err)
+	}
+	if _, holds := HoldingRule.Holds(old[0].facts); !holds {
+		t.Fatalf("the facts %+v hold nobody", old[0].facts)
+	}
+	pgtest.Shift(t, s.db, time.Microsecond)
+	s.move(t, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: "for the test"})
+	s.move(t, putBack)
+	if reason, err := h.hold(t.Context(), old[0]); err != nil || reason != "" {
+		t.Errorf("held for %q, %v", reason, err)
+	}
+}
+
+// However busy services are, no more rows are read than the record of all of them is made of.
+func TestHolder_ReadsABoundedNumberOfRows(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	s.many(t, false, 1000)
+	s.write(t, `ANALYZE deliveries`)
+	var plan string
+	const most = 100
+	err := bounded(t.Context(), s.db, func(tx pgx.Tx) error {
+		return tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+holdingSQL, 24*time.Hour, 1, most, 1_000_000, (*uuid.UUID)(nil)).Scan(&plan)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plans []struct{ Plan planNode }
+	if err := json.Unmarshal([]byte(plan), &plans); err != nil {
+		t.Fatal(err)
+	}
+	scans := plans[0].Plan.scansOf("deliveries")
+	if len(scans) != 1 || scans[0].Rows != most || scans[0].Removed > 0 || scans[0].Index != "deliveries_of_paid_record" || scans[0].Type != "Index Only Scan" {
+		t.Errorf("scans %+v of\n%s", scans, plan)
+	}
+}
