@@ -2,10 +2,19 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"market/internal/audit"
+	"market/internal/call"
+	"market/internal/refusal"
 )
 
 var adminAuditTemplate = adminTemplate("audit")
@@ -23,6 +32,57 @@ type auditOnPage struct {
 	What, By, Slug, Reason string
 	At                     *moment
 	Changes                []changeOnPage
+}
+
+func (s *Server) adminAudit(c echo.Context) error {
+	list, err := readPage(c, "service")
+	if err != nil {
+		return err
+	}
+	if err := list.limited(); err != nil {
+		return err
+	}
+	page := auditPage{frame: s.adminFrame(c, "audit"), Service: brief(list.more.Get("service"), 64), Paged: list.cursor != ""}
+	ctx := c.Request().Context()
+	var of uuid.UUID
+	if page.Service != "" {
+		service, err := s.store.Find(ctx, s.db, list.more.Get("service"))
+		if no, ok := errors.AsType[*refusal.Error](err); ok && no.Reason == call.NotFound {
+			return s.writePage(c, http.StatusNotFound, adminAuditTemplate, page) // nothing was decided about a service that never was
+		} else if err != nil {
+			return err
+		}
+		of = service.ID
+	}
+	entries, next, known, err := audit.Store{}.List(ctx, s.db, of, list.limit, list.cursor)
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return badParameter("cursor", "is not one that we gave out")
+	}
+	page.First, page.Next = pagesOf("/admin/audit", list, next)
+	for _, e := range entries {
+		page.Rows = append(page.Rows, auditOnPageOf(e))
+	}
+	return s.writePage(c, http.StatusOK, adminAuditTemplate, page)
+}
+
+// deeds say what a decision did; what is not in it, as of a newer program, is named as it is.
+var deeds = map[audit.Action]string{
+	audit.Void:    "Voided",
+	audit.Uphold:  "Upheld",
+	audit.Relist:  "Put back on the shelf",
+	audit.Suspend: "Suspended",
+}
+
+func auditOnPageOf(e audit.Entry) auditOnPage {
+	what, known := deeds[e.Action]
+	if !known {
+		what = upperFirst(plain(string(e.Action)))
+	}
+	return auditOnPage{What: what + ": " + string(e.Subject.Kind) + " " + brief(e.Subject.Name, 80), By: plain(e.By), Slug: e.Slug, Reason: plain(e.Reason), At: momentOf(e.At),
+		Changes: changesOf(e.Before, e.After)}
 }
 
 type changeOnPage struct{ Name, Before, After string }

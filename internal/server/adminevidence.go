@@ -4,11 +4,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
 	"market/internal/call"
+	"market/internal/delivery"
 	"market/internal/strikes"
 )
 
@@ -47,10 +49,19 @@ type evidenceOnPage struct {
 }
 
 type appealOnPage struct {
-	At    *moment
-	By    string
-	Open  bool // nobody has answered it
-	Lines []string
+	At     *moment
+	By     string
+	Open   bool
+	Lines  []string
+	Answer string // empty: nobody has answered it
+}
+
+func appealOnPageOf(a delivery.Appeal) appealOnPage {
+	page := appealOnPage{At: momentOf(a.At), By: plain(a.By.Name), Open: a.Answer == nil, Lines: linesOf(a.Text)}
+	if a.Answer != nil {
+		page.Answer = fmt.Sprintf("Answered by %s at %s: %s. %s", plain(a.Answer.By), momentOf(a.Answer.At).Human, strings.ToLower(deeds[a.Answer.Action]), plain(a.Answer.Reason))
+	}
+	return page
 }
 
 type decisionOnPage struct {
