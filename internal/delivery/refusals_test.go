@@ -119,11 +119,11 @@ func TestPrefixOf_IsWhatOneSubscriberHas(t *testing.T) {
 		"::ffff:192.0.2.255":   "192.0.2.0/24",
 		"::ffff:198.51.100.77": "198.51.100.0/24",
 	} {
-		if got := PrefixOf(netip.MustParseAddr(address)); got != netip.MustParsePrefix(want) {
+		if got := prefixOf(netip.MustParseAddr(address)); got != netip.MustParsePrefix(want) {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
 	}
-	if got := PrefixOf(netip.Addr{}); got != netip.MustParsePrefix("0.0.0.0/24") {
+	if got := prefixOf(netip.Addr{}); got != netip.MustParsePrefix("0.0.0.0/24") {
 		t.Errorf("no address: %s, want 0.0.0.0/24", got)
 	}
 }

@@ -20,6 +20,7 @@ const requestShownMax = 200
 // A strikeOnPage is one strike, with everything that it is judged by.
 type strikeOnPage struct {
 	Anchor    string
+	Nth       string // "1 of 3", the newest
 	State     badge
 	Opened    *moment
 	What      string
@@ -28,6 +29,7 @@ type strikeOnPage struct {
 	Evidence  []evidenceOnPage
 	Appeals   []appealOnPage
 	Decisions []decisionOnPage
+	Decided   bool // a decision stands
 	Forms     []reviewForm
 }
 

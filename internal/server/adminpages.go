@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"market/internal/catalog"
+	"market/internal/delivery"
 )
 
 var (
@@ -20,8 +21,12 @@ var (
 func (s *Server) adminPages(e *echo.Echo) {
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		e.Add(method, adminHome, s.adminOverview, s.signedIn)
+		e.Add(method, "/admin/strikes", s.adminStrikes, s.signedIn)
+		e.Add(method, "/admin/strikes/:slug", s.adminStrike, s.signedIn)
 		e.Add(method, "/admin/services", s.adminServices, s.signedIn)
+		e.Add(method, "/admin/audit", s.adminAudit, s.signedIn)
 	}
+	e.POST("/admin/strikes/:slug", s.adminDecide, s.signedIn)
 	e.POST("/admin/session", s.signIn, s.privately)
 	e.POST("/admin/session/end", s.signOut, s.signedIn)
 }
@@ -35,7 +40,15 @@ func forAdmins(c echo.Context) bool {
 // A overviewPage is where an admin begins: what there is to look at, by number.
 type overviewPage struct {
 	frame
-	Counts []overviewCount
+	Counts  []overviewCount
+	Waiting []waitingOnPage
+}
+
+// A waitingOnPage is a service of which appeals wait for an answer.
+type waitingOnPage struct {
+	Slug, Name, N string
+	State         badge
+	Oldest        *moment
 }
 
 // An overviewCount is how much there is of something. Urgent: somebody waits for the admin.
@@ -46,14 +59,31 @@ type overviewCount struct {
 }
 
 func (s *Server) adminOverview(c echo.Context) error {
-	states, err := s.store.CountStates(c.Request().Context(), s.db)
+	ctx := c.Request().Context()
+	states, err := s.store.CountStates(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	queue, err := s.path.Recorder.StrikesOfAll(ctx, 0, 1)
+	if err != nil {
+		return err
+	}
+	waiting, err := delivery.WhoWaits(ctx, s.db)
 	if err != nil {
 		return err
 	}
 	page := overviewPage{frame: s.adminFrame(c, "overview")}
+	appeals := 0
+	for _, w := range waiting {
+		appeals += w.N
+		page.Waiting = append(page.Waiting, waitingOnPage{Slug: w.Slug, Name: plain(w.Name), State: badgeOf(w.State, s.rest(w.Service), false, false),
+			N: plural(w.N, "appeal", "appeals"), Oldest: momentOf(w.Oldest)})
+	}
 	add := func(n int, urgent bool, what, link, note string) {
 		page.Counts = append(page.Counts, overviewCount{N: count(n), What: what, Link: link, Note: note, Urgent: urgent && n > 0})
 	}
+	add(queue.Total, false, "under strike", "/admin/strikes", "More failures of their own doing take them off the shelf.")
+	add(appeals, true, "unanswered appeals", "#appeals", "A provider says that a strike is none, or that its service belongs on the shelf.")
 	add(states[catalog.Held], true, "held for a review", "/admin/services?state=held", "Off the shelf until an admin has looked at them.")
 	add(states[catalog.Delisted], false, "delisted", "/admin/services?state=delisted", "Off the shelf for their strikes. Only an admin puts them back.")
 	add(states[catalog.Suspended], false, "suspended", "/admin/services?state=suspended", "Off the shelf because an admin said so.")

@@ -2,10 +2,16 @@ package server
 
 import (
 	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
 	"market/internal/catalog"
+	"market/internal/delivery"
 	"market/internal/strikes"
 )
 
@@ -32,6 +38,52 @@ type queueRow struct {
 	NextFailure  string
 	Clears       string
 	Appeals      string // how many are not answered; empty: none
+}
+
+// strikesShown is how many services stand on one page of the queue.
+const strikesShown = 50
+
+// adminStrikes serves GET /admin/strikes. The queue moves while it is read, so its pages are counted and not cut at a service.
+func (s *Server) adminStrikes(c echo.Context) error {
+	from := 0
+	if text := c.QueryParam("from"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return badParameter("from", "is no place in this list")
+		}
+		from = n
+	}
+	ctx := c.Request().Context()
+	queue, err := s.path.Recorder.StrikesOfAll(ctx, from, strikesShown)
+	if err != nil {
+		return err
+	}
+	waiting, err := delivery.WhoWaits(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	page := strikesPage{frame: s.adminFrame(c, "strikes"), Rules: shelfRules(s.path.Recorder.Policy()), First: "/admin/strikes", Paged: from > 0,
+		Total: plural(queue.Total, "service carries a strike", "services carry strikes")}
+	for _, sum := range queue.Services {
+		row := s.queueRowOf(sum)
+		if n := waitingOf(waiting, sum.Service); n > 0 {
+			row.Appeals = plural(n, "appeal waits", "appeals wait")
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	if next := from + len(queue.Services); next < queue.Total && len(queue.Services) > 0 {
+		page.Next = "/admin/strikes?from=" + strconv.Itoa(next)
+	}
+	return s.writePage(c, http.StatusOK, adminStrikesTemplate, page)
+}
+
+func waitingOf(waiting []delivery.AppealsWaiting, service uuid.UUID) int {
+	for _, w := range waiting {
+		if w.Service == service {
+			return w.N
+		}
+	}
+	return 0
 }
 
 func (s *Server) queueRowOf(sum strikes.Summary) queueRow {

@@ -1,16 +1,25 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
 
-	"market/internal/catalog"
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"market/internal/audit"
+	"market/internal/delivery"
+
 	"market/internal/strikes"
 )
 
 var adminStrikeTemplate = adminTemplate("strike")
 
-// A strikePage is one service with everything that decides about its place on the shelf.
-type strikePage struct {
+// A casePage is one service with everything that decides about its place on the shelf.
+type casePage struct {
 	frame
 	Slug, Name string
 	State      badge
@@ -19,13 +28,14 @@ type strikePage struct {
 
 	Done, Conflict string // what became of the last form; empty where none was sent, or it went well
 
-	Enforced enforcedOnPage
-	Summary  *queueRow // nil: it carries no strike that counts
-	Measured *measuredOnPage
-	Strikes  []strikeOnPage
-	Appeals  []appealOnPage // about the service as a whole
-	Forms    []reviewForm
-	Audit    []auditOnPage
+	Enforced   enforcedOnPage
+	Summary    *queueRow // nil: it carries no strike that counts
+	Delistings []string
+	Measured   *measuredOnPage
+	Strikes    []strikeOnPage
+	Appeals    []appealOnPage // about the service as a whole
+	Forms      []reviewForm
+	Audit      []auditOnPage
 }
 
 // An enforcedOnPage is what counts, and a measuredOnPage what was measured. They stand side by side, and neither is made of the other.
@@ -47,96 +57,119 @@ type measuredRow struct {
 	Head             bool // of the rows below it
 }
 
-// An action is what an admin can decide on a page.
-type action string
+// adminStrike serves GET /admin/strikes/{slug}.
+func (s *Server) adminStrike(c echo.Context) error {
+	return s.writeStrikePage(c, http.StatusOK, decisionAsked{})
+}
 
+// writeStrikePage shows a service with its strikes, and what became of a form that was sent.
+func (s *Server) writeStrikePage(c echo.Context, status int, sent decisionAsked) error {
+	ctx := c.Request().Context()
+	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
+	if err != nil {
+		return err
+	}
+	read, err := s.path.Recorder.StrikesOf(ctx, service.ID)
+	if err != nil {
+		return err
+	}
+	told, err := s.readTold(ctx, service.ID, read.Strikes)
+	if err != nil {
+		return err
+	}
+	measured, at := s.scores.Figures(ctx, service.ID)
+
+	sum := read.Summary
+	row := s.queueRowOf(sum)
+	page := casePage{frame: s.adminFrame(c, "strikes"), Slug: service.Slug, Name: plain(service.Name), State: s.badge(&service), Since: momentOf(service.StateSince),
+		By: plain(service.StateBy.Name), Reason: plain(service.StateReason), Conflict: sent.conflict, Measured: measuredOnPageOf(measured, at),
+		Enforced: enforcedOnPage{Count: fmt.Sprintf("%d of %s", sum.Open, plural(sum.Policy.Limit, "strike", "strikes")), Means: shelfRules(sum.Policy)}}
+	if sum.Open > 0 {
+		page.Summary = &row
+	}
+	if done := dones[action(c.QueryParam("done"))]; done != "" && sent == (decisionAsked{}) {
+		page.Done = fmt.Sprintf("%s The service is %s, with %s.", done, page.State.Word, page.Enforced.Count)
+	}
+	for _, d := range read.Delistings {
+		page.Delistings = append(page.Delistings, delistingWords(d))
+	}
+	for i, st := range slices.Backward(read.Strikes) { // the newest first
+		shown := strikeOnPageOf(st)
+		shown.Nth = strconv.Itoa(len(read.Strikes)-i) + " of " + strconv.Itoa(len(read.Strikes))
+		shown.add(told, st)
+		if !shown.Decided {
+			shown.Forms = page.readied(strikeForms(st, sum.Open, sum.Policy), sent)
+		}
+		page.Strikes = append(page.Strikes, shown)
+	}
+	for _, a := range told.ofService {
+		page.Appeals = append(page.Appeals, appealOnPageOf(a))
+	}
+	for _, e := range told.audit {
+		page.Audit = append(page.Audit, auditOnPageOf(e))
+	}
+	page.Forms = page.readied(serviceForms(service.State, sum.Open, sum.Policy), sent)
+	return s.writePage(c, status, adminStrikeTemplate, page)
+}
+
+// delistingWords says by what strikes took a service off the shelf.
+func delistingWords(d strikes.Delisting) string {
+	text := fmt.Sprintf("%s at %s by %s within %s, of %d that it takes, with evidence from %s", upperFirst(d.Verdict.String()), momentOf(d.At).Human,
+		plural(d.Open, "strike", "strikes"), roughly(d.Window), d.Limit, plural(d.Sources, "network", "networks"))
+	if d.Needed > 1 {
+		text += fmt.Sprintf(" of %d that it needs", d.Needed)
+	}
+	return text + "."
+}
+
+// A told is what people said and decided about a service.
+type told struct {
+	audit     []audit.Entry
+	decisions map[string]audit.Entry // the newest about a strike, by its id
+	ofStrikes map[uuid.UUID][]delivery.Appeal
+	ofService []delivery.Appeal // about the service as a whole
+}
+
+// Bounds of what is shown beside the evidence; all of it is in the API.
 const (
-	actVoid    action = "void"
-	actUphold  action = "uphold"
-	actRelist  action = "relist"
-	actSuspend action = "suspend"
+	auditShown   = 50
+	appealsShown = 50
 )
 
-// dones say that something was decided.
-var dones = map[action]string{
-	actVoid:    "The strike is voided.",
-	actUphold:  "The strike is upheld.",
-	actRelist:  "The service is relisted.",
-	actSuspend: "The service is suspended.",
-}
-
-// A reviewForm is one decision that can be made here, and what it will do.
-type reviewForm struct {
-	ID, Form      string
-	Action        action
-	Strike        string // empty: it is about the service
-	Title, Does   string
-	Button        string
-	Bad           bool
-	Kept, Problem string // what was typed, and what is wrong with it
-}
-
-// strikeForms are the decisions that can be made about a strike. open and policy are of its service.
-func strikeForms(st strikes.Strike, open int, p strikes.Policy) []reviewForm {
-	void := reviewForm{Action: actVoid, Strike: st.ID.String(), Title: "Void this strike …", Button: "Void the strike", Bad: true}
-	switch st.State {
-	case "open":
-		left := open
-		if st.Counts {
-			left--
-		}
-		void.Does = fmt.Sprintf("It was no failure of the service. It does not count any more: %d of %s are left. A rest that it started ends. Where it took the service off the shelf, and what is left "+
-			"falls short of the limit that held then, the service gets its place back.", left, plural(p.Limit, "strike", "strikes"))
-		return []reviewForm{void, {Action: actUphold, Strike: st.ID.String(), Title: "Uphold this strike …", Button: "Uphold the strike",
-			Does: "It was a failure of the service. It counts as it does now, and that is decided until the provider appeals anew."}}
-	case "cleared":
-		void.Does = "A success has cleared it, so it does not count. Voided, it never counted: a delisting that rested on it is counted again."
-		return []reviewForm{void}
+func (s *Server) readTold(ctx context.Context, service uuid.UUID, of []strikes.Strike) (t told, err error) {
+	ids, names := make([]uuid.UUID, 0, len(of)), make([]string, 0, len(of))
+	for _, st := range of {
+		ids, names = append(ids, st.ID), append(names, st.ID.String())
 	}
-	return nil
-}
-
-// serviceForms are the decisions that can be made about a service's place on the shelf.
-func serviceForms(state catalog.State, open int, p strikes.Policy) []reviewForm {
-	relist := reviewForm{Action: actRelist, Title: "Put it back on the shelf …", Button: "Relist the service"}
-	suspend := reviewForm{Action: actSuspend, Title: "Suspend it …", Button: "Suspend the service", Bad: true,
-		Does: "It is off the shelf until an admin puts it back. Callers are told to come back later; calls that are under way end as they would have. Its strikes stay as they are."}
-	archives := fmt.Sprintf("It is for sale at once. %s archived: kept, and not counted any more, so that the next failure is strike 1 of %d. A rest ends.",
-		upperFirst(plural(open, "open strike is", "open strikes are")), p.Limit)
-	switch state {
-	case catalog.Listed:
-		return []reviewForm{suspend}
-	case catalog.Delisted:
-		relist.Does = archives
-		return []reviewForm{relist}
-	case catalog.Held:
-		relist.Does = archives
-		return []reviewForm{relist, suspend}
-	case catalog.Suspended:
-		relist.Does = "It is for sale at once. Its strikes stay as they are."
-		return []reviewForm{relist}
-	case catalog.Retired:
+	if t.audit, _, _, err = (audit.Store{}).List(ctx, s.db, service, auditShown, ""); err != nil {
+		return told{}, err
 	}
-	return nil
-}
-
-// readied gives forms the token of the session, and keeps in the one that was sent what stood in it.
-func (p *strikePage) readied(forms []reviewForm, sent decisionAsked) []reviewForm {
-	for i := range forms {
-		f := &forms[i]
-		f.Form, f.ID = p.Admin.Form, "why-"+string(f.Action)+"-"+f.Strike
-		if f.Action == sent.action && f.Strike == sent.strike {
-			f.Kept, f.Problem = plain(sent.reason), sent.problem
-		}
+	if t.decisions, err = (audit.Store{}).Latest(ctx, s.db, audit.KindStrike, names); err != nil {
+		return told{}, err
 	}
-	return forms
+	if t.ofStrikes, err = delivery.AppealsOf(ctx, s.db, ids); err != nil {
+		return told{}, err
+	}
+	all, err := delivery.Appeals(ctx, s.db, service, uuid.UUID{}, appealsShown)
+	if err != nil {
+		return told{}, err
+	}
+	t.ofService = slices.DeleteFunc(all, func(a delivery.Appeal) bool { return a.Strike != (uuid.UUID{}) })
+	return t, nil
 }
 
-// A decisionAsked is what a form asked for that was not done. The zero value is that none was sent.
-type decisionAsked struct {
-	action   action
-	strike   string
-	reason   string
-	problem  string // with the reason
-	conflict string // with what another admin did
+// add puts beside a strike what was said and decided about it. A decision stands until somebody appeals.
+func (p *strikeOnPage) add(t told, st strikes.Strike) {
+	decision, decided := t.decisions[st.ID.String()]
+	if decided {
+		p.Decisions = append(p.Decisions, decisionOnPage{What: deeds[decision.Action], By: plain(decision.By), Reason: plain(decision.Reason), At: momentOf(decision.At)})
+	}
+	p.Decided = decided && decision.Action == audit.Uphold
+	for _, a := range t.ofStrikes[st.ID] {
+		p.Appeals = append(p.Appeals, appealOnPageOf(a))
+		p.Decided = p.Decided && !a.At.After(decision.At)
+	}
+	for _, a := range t.ofService {
+		p.Decided = p.Decided && !a.At.After(decision.At)
+	}
 }
