@@ -77,6 +77,7 @@ func TestLoad_ProductionDefaultsAreTheDocumentedOnes(t *testing.T) {
 		"strike fold":     {c.StrikeFold, true},
 		"strike window":   {c.StrikeWindow, 24 * time.Hour},
 		"strike limit":    {c.StrikeLimit, 3},
+		"strike sources":  {c.StrikeSources, 1},
 		"cooldown":        {c.Cooldown, time.Minute},
 		"probe TTL":       {c.ProbeTTL, 5 * time.Second},
 		"refund limit":    {c.RefundLimit, Limit{5, 10 * time.Minute}},

@@ -14,11 +14,11 @@ import (
 
 // An appealView is what a provider said to a strike or to its service being off the shelf, with the decision that answered it.
 type appealView struct {
-	ID     uuid.UUID   `json:"id"`
-	Strike *uuid.UUID  `json:"strike,omitempty"` // left out for one about the service
-	At     string      `json:"at"`
-	By     string      `json:"by"`
-	Text   string      `json:"text"`
+	ID     uuid.UUID     `json:"id"`
+	Strike *uuid.UUID    `json:"strike,omitempty"` // left out for one about the service
+	At     string        `json:"at"`
+	By     string        `json:"by"`
+	Text   string        `json:"text"`
 	Answer *appealAnswer `json:"answer,omitempty"` // left out while it waits
 }
 
