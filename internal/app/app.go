@@ -52,6 +52,7 @@ type App struct {
 	publicURL string
 
 	path   *delivery.Path
+	holder *delivery.Holder
 	prober *upstream.Prober
 	jobs   *river.Client[pgx.Tx]
 }
@@ -111,6 +112,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	a.running.Go(func() { a.beat(background) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
+	a.running.Go(func() { a.hold(background) })
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
@@ -146,6 +148,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Answers: answer.NewStore(box), SignIn: signIn,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
+	a.holder = delivery.NewHolder(a.db, delivery.HoldingRule)
 	return server.New(server.Config{
 		Path: a.path, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
