@@ -56,6 +56,7 @@ type App struct {
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
 	jobs     *river.Client[pgx.Tx]
+	holder   *delivery.Holder
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
@@ -114,6 +115,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	a.running.Go(func() { a.guardOn(background) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
+	a.running.Go(func() { a.hold(background) })
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
@@ -152,6 +154,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	})
 	review := delivery.NewReview(a.db, policy)
 	a.guard = delivery.NewGuard(a.db, a.path.Owner(), review)
+	a.holder = delivery.NewHolder(a.db, delivery.HoldingRule)
 	return server.New(server.Config{
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,

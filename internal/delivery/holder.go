@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"market/internal/catalog"
+	"market/internal/notify"
 	"market/internal/postgres"
 )
 
@@ -25,23 +26,17 @@ const (
 // A Holder takes services off the shelf that Holding says are to be looked at first. Every replica may run one: of two that hold the same service one
 // does, and the other finds it done.
 type Holder struct {
-	db      *pgxpool.Pool
-	rule    Holding
-	catalog catalog.Store
+	db            *pgxpool.Pool
+	rule          Holding
+	catalog       catalog.Store
+	notifications notify.Store
 }
 
 // NewHolder returns a holder by a rule.
 func NewHolder(db *pgxpool.Pool, rule Holding) *Holder { return &Holder{db: db, rule: rule} }
 
-// A HeldService is one that was just taken off the shelf.
-type HeldService struct {
-	ID     uuid.UUID
-	Slug   string
-	Reason string
-}
-
-// Run looks until ctx ends. onHeld hears of each service that was held, and onError of what went wrong.
-func (h *Holder) Run(ctx context.Context, onHeld func(HeldService), onError func(error)) {
+// Run looks until ctx ends. tell is told what the operator is to know, and onError what went wrong.
+func (h *Holder) Run(ctx context.Context, tell func(HeldNotice), onError func(error)) {
 	for {
 		wait := time.NewTimer(holdEvery*9/10 + rand.N(holdEvery/5)) //nolint:gosec // no secret
 		select {
@@ -51,10 +46,10 @@ func (h *Holder) Run(ctx context.Context, onHeld func(HeldService), onError func
 		case <-wait.C:
 		}
 		round, cancel := context.WithTimeout(ctx, holdTime)
-		held, err := h.Once(round)
+		told, err := h.Once(round)
 		cancel()
-		for _, service := range held {
-			onHeld(service)
+		for _, notice := range told {
+			tell(notice)
 		}
 		if err != nil && ctx.Err() == nil {
 			onError(fmt.Errorf("look for services to hold: %w", err))
@@ -62,74 +57,69 @@ func (h *Holder) Run(ctx context.Context, onHeld func(HeldService), onError func
 	}
 }
 
-// Once is one round: it looks at every service for sale, and returns those that it held.
-func (h *Holder) Once(ctx context.Context) (held []HeldService, err error) {
+// Once is one round: it looks at every service for sale, holds those that are to be held, and returns what the operator is to be told.
+func (h *Holder) Once(ctx context.Context) ([]HeldNotice, error) {
+	holdErr := h.holdAll(ctx)
+	told, err := h.notices(ctx)
+	return told, errors.Join(holdErr, err)
+}
+
+func (h *Holder) holdAll(ctx context.Context) error {
 	var found []heldFacts
-	err = bounded(ctx, h.db, func(tx pgx.Tx) error {
+	err := bounded(ctx, h.db, func(tx pgx.Tx) (err error) {
 		found, err = h.facts(ctx, tx, nil)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("read the facts about all services: %w", err)
 	}
 	var errs []error
 	for _, f := range found {
 		if _, holds := h.rule.Holds(f.facts); !holds {
 			continue
 		}
-		reason, err := h.hold(ctx, f)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("hold service %s: %w", f.slug, err))
-		}
-		if reason != "" {
-			held = append(held, HeldService{f.service, f.slug, reason})
+		if err := h.hold(ctx, f.service); err != nil {
+			errs = append(errs, fmt.Errorf("hold service %s: %w", f.service, err))
 		}
 	}
-	return held, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // hold takes one service off the shelf, by the facts as they are once nobody else changes it: it may have been held and put back since they were
-// read, and is not to be held again for what an admin has seen. It returns the reason; empty where it is not held after all.
-func (h *Holder) hold(ctx context.Context, f heldFacts) (reason string, err error) {
-	err = pgx.BeginFunc(ctx, h.db, func(tx pgx.Tx) error {
-		reason = ""
-		if _, err := h.catalog.Lock(ctx, tx, f.service); err != nil {
+// read, and is not to be held again for what an admin has seen.
+func (h *Holder) hold(ctx context.Context, service uuid.UUID) error {
+	return pgx.BeginFunc(ctx, h.db, func(tx pgx.Tx) error {
+		if _, err := h.catalog.Lock(ctx, tx, service); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, boundedSQL); err != nil {
 			return err
 		}
-		now, err := h.facts(ctx, tx, &f.service)
+		now, err := h.facts(ctx, tx, &service)
 		if err != nil || len(now) == 0 {
 			return err
 		}
-		why, holds := h.rule.Holds(now[0].facts)
-		if !holds {
-			return nil
-		}
-		moved, err := h.catalog.Move(ctx, tx, f.service, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: why})
-		if err == nil && moved {
-			reason = why
+		if reason, holds := h.rule.Holds(now[0].facts); holds {
+			_, err = h.catalog.Move(ctx, tx, service, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: reason})
 		}
 		return err
 	})
-	if err != nil {
-		return "", err
-	}
-	return reason, nil
 }
 
 // heldFacts are the facts about one service that is for sale.
 type heldFacts struct {
 	service uuid.UUID
-	slug    string
 	facts   HoldingFacts
 }
 
-// The newest rows are cut off first, as in talliesSQL: scoreRows of all services together, as long as no service falls under scoreCallsMin. What was
-// excused as an outage of ours has another party than the reason has, and is no fact about a service.
+// The newest rows are cut off first, as in talliesSQL: scoreRows of all services together, as long as no service falls under scoreCallsMin. What went
+// wrong while we had an outage of our own, also on another replica, is no fact about a service: what stands between us and all of them may have
+// answered in their place.
 const holdingSQL = `
-SELECT s.id, s.slug, f.*
+WITH ours AS MATERIALIZED (
+	SELECT reaches_back_to AS since, coalesce(ended_at, 'infinity') AS until FROM outages WHERE coalesce(ended_at, 'infinity') > market_now() - $1::interval
+)
+SELECT s.id, f.*
   FROM services s
  CROSS JOIN LATERAL (
 	WITH paid AS MATERIALIZED (
@@ -149,6 +139,7 @@ SELECT s.id, s.slug, f.*
 		SELECT *, asked AND party = 'service' AND reason = 'upstream_throttled' AS throttled, asked AND party = 'service' AND reason = 'upstream_too_large' AS too_large,
 		       asked AND reason = 'rejected_by_service' AS rejected, asked AND party = 'service' AND reason = 'listing_broken' AS example
 		  FROM paid
+		 WHERE outcome = 'served' OR NOT EXISTS (SELECT 1 FROM ours WHERE paid.recorded_at BETWEEN ours.since AND ours.until)
 	  ) p
  ) f
  WHERE s.state = 'listed' AND ($5::uuid IS NULL OR s.id = $5)`
@@ -161,7 +152,7 @@ func (h *Holder) facts(ctx context.Context, db postgres.DB, service *uuid.UUID) 
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f heldFacts, err error) {
 		var example, served *time.Time
-		err = row.Scan(&f.service, &f.slug, &f.facts.Asked, &f.facts.Throttled, &f.facts.TooLarge, &f.facts.Rejected, &f.facts.FlaggedPayers,
+		err = row.Scan(&f.service, &f.facts.Asked, &f.facts.Throttled, &f.facts.TooLarge, &f.facts.Rejected, &f.facts.FlaggedPayers,
 			&f.facts.RejectedPayers, &f.facts.ExampleFailures, &f.facts.ExamplePayers, &example, &served)
 		for to, from := range map[*time.Time]*time.Time{&f.facts.LastExample: example, &f.facts.LastServed: served} {
 			if from != nil {

@@ -37,14 +37,11 @@ var putBack = catalog.Change{Cause: catalog.CauseRelisting, By: catalog.AdminTok
 // holds runs a round and says whether the shelf's service was held by it.
 func (s shelf) holds(t *testing.T) bool {
 	t.Helper()
-	held, err := NewHolder(s.db, HoldingRule).Once(t.Context())
-	if err != nil || len(held) > 1 {
-		t.Fatalf("held %+v, %v", held, err)
+	before := s.world(t).Service
+	if _, err := NewHolder(s.db, HoldingRule).Once(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if len(held) == 1 && (held[0].ID != s.service.ID || held[0].Slug != "weather" || held[0].Reason == "") {
-		t.Errorf("held %+v", held[0])
-	}
-	return len(held) == 1
+	return before == catalog.Listed && s.world(t).Service == catalog.Held
 }
 
 // rejects records so many calls of so many payers in turn that the service rejects.
@@ -70,9 +67,6 @@ func TestHolder_HoldsWhatRejectsMostValidInputOfSeveralPayers(t *testing.T) {
 	events, err := catalog.Store{}.Events(t.Context(), s.db, s.service.ID)
 	if err != nil || events[0].Cause != catalog.CauseReview || events[0].By != catalog.System || !strings.Contains(events[0].Reason, "it rejected 20 with a 4xx, to 3 payers") {
 		t.Errorf("the last event is %+v, %v", events[0], err)
-	}
-	if s.holds(t) {
-		t.Error("held once more")
 	}
 }
 
@@ -219,7 +213,7 @@ func TestHolder_APutBackServiceStartsAnew(t *testing.T) {
 }
 
 // Of replicas that look at once, one holds a service, and one alone tells of it.
-func TestHolder_OfManyReplicasOneHolds(t *testing.T) {
+func TestHolder_OfManyReplicasOneTells(t *testing.T) {
 	t.Parallel()
 	s := newHeldShelf(t)
 	s.rejects(t, 20, 3)
@@ -227,16 +221,81 @@ func TestHolder_OfManyReplicasOneHolds(t *testing.T) {
 	var told atomic.Int32
 	for range 5 {
 		wg.Go(func() {
-			held, err := NewHolder(s.db, HoldingRule).Once(t.Context())
+			notices, err := NewHolder(s.db, HoldingRule).Once(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
-			told.Add(int32(len(held))) //nolint:gosec // at most one
+			told.Add(int32(len(notices))) //nolint:gosec // at most one
 		})
 	}
 	wg.Wait()
-	if told.Load() != 1 {
-		t.Errorf("%d replicas tell that they held it", told.Load())
+	if got := s.world(t).Service; told.Load() != 1 || got != catalog.Held {
+		t.Errorf("%d replicas tell of the service, which is %s", told.Load(), got)
+	}
+	if events, err := (catalog.Store{}).Events(t.Context(), s.db, s.service.ID); err != nil || len(events) != 2 {
+		t.Errorf("events %+v, %v", events, err)
+	}
+}
+
+// The operator is told once that a service is held, whoever held it, and once that it is held no more.
+func TestHolder_TellsOfEachHoldAndOfItsEnd(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	tells := func(when, want string, over bool) {
+		t.Helper()
+		for n := range 2 {
+			told, err := NewHolder(s.db, HoldingRule).Once(t.Context())
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case n == 0 && want != "":
+				if len(told) != 1 || told[0].Service != "weather" || told[0].Over != over || !strings.Contains(told[0].Text, want) {
+					t.Errorf("%s: told %+v, want %q", when, told, want)
+				}
+			case len(told) != 0:
+				t.Errorf("%s: told %+v", when, told)
+			}
+		}
+	}
+	tells("at first", "", false)
+	s.rejects(t, 20, 3)
+	tells("held by its figures", "is held for review since 2026-01-04 03:04:05 UTC, by system: of 20 paid calls", false)
+	s.move(t, putBack)
+	tells("put back", "not held for review any more: it is listed since 2026-01-04 03:04:05 UTC, by admin token: looked at", true)
+	s.move(t, catalog.Change{Cause: catalog.CauseReview, By: catalog.Recorder, Reason: "3 strikes from one network"})
+	tells("held by its strikes", "by recorder: 3 strikes from one network", false)
+	s.move(t, catalog.Change{Cause: catalog.CauseSuspension, By: catalog.AdminToken, Reason: "for good reasons"})
+	tells("suspended", "it is suspended since", true)
+}
+
+const outageSQL = `
+INSERT INTO outages (id, replica, cause, began_at, reaches_back_to, held_at, ended_at, asked, failed, providers)
+VALUES (gen_random_uuid(), NULL, 'canaries', market_now() + $1, market_now() + $1, market_now() + $1, market_now() + $2, 0, 0, 0)`
+
+// What stands between us and the services may refuse everything in their place: what comes back while we have an outage is no fact.
+func TestHolder_WhatComesBackInAnOutageOfOursHoldsNobody(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		from time.Duration
+		to   *time.Duration
+		want bool
+	}{
+		"it ended just before":  {-time.Hour, new(-time.Microsecond), true},
+		"it ended right then":   {-time.Hour, new(time.Duration(0)), false},
+		"it began right then":   {0, new(time.Hour), false},
+		"it began just after":   {time.Microsecond, new(time.Hour), true},
+		"it has not ended yet":  {-time.Hour, nil, false},
+		"it is to begin, later": {time.Hour, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newHeldShelf(t)
+			s.write(t, outageSQL, tt.from, tt.to)
+			s.rejects(t, 20, 3)
+			if got := s.holds(t); got != tt.want {
+				t.Errorf("held: %v", got)
+			}
+		})
 	}
 }
 
@@ -259,8 +318,8 @@ func TestHolder_OldFactsHoldNobodyAgain(t *testing.T) {
 	pgtest.Shift(t, s.db, time.Microsecond)
 	s.move(t, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: "for the test"})
 	s.move(t, putBack)
-	if reason, err := h.hold(t.Context(), old[0]); err != nil || reason != "" {
-		t.Errorf("held for %q, %v", reason, err)
+	if err := h.hold(t.Context(), s.service.ID); err != nil || s.world(t).Service != catalog.Listed {
+		t.Errorf("it is %s, %v", s.world(t).Service, err)
 	}
 }
 

@@ -198,7 +198,10 @@ var views = map[string]reflect.Type{
 	"PaymentResponse": reflect.TypeFor[payment.SettleResponse](), "SignedReceipt": reflect.TypeFor[payment.Signed](),
 	"Event": reflect.TypeFor[eventView](), "Checked": reflect.TypeFor[checkedView](), "Revision": reflect.TypeFor[revisionView](),
 	"Standing": reflect.TypeFor[standingView](),
-	"Receipt":  reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
+	"Figures":  reflect.TypeFor[figuresView](), "Measured": reflect.TypeFor[measuredView](), "MeasuredWindow": reflect.TypeFor[measuredWindowView](),
+	"MeasuredEndpoint": reflect.TypeFor[measuredEndpointView](), "Traffic": reflect.TypeFor[trafficView](), "Count": reflect.TypeFor[countView](),
+	"Latency": reflect.TypeFor[latencyView](), "Enforced": reflect.TypeFor[enforcedView](),
+	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
 
 func TestOpenAPI_MembersAreThoseOfTheViews(t *testing.T) {

@@ -126,6 +126,7 @@ func (s *Server) routes() *echo.Echo {
 	e.PATCH("/api/v1/services/:slug", s.editService, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug", s.retireService, s.adminOnly)
 	e.GET("/api/v1/services/:slug/revisions", s.listRevisions, s.adminOnly)
+	e.GET("/api/v1/services/:slug/figures", s.figuresOfService, s.adminOnly)
 	e.PUT("/api/v1/services/:slug/headers", s.replaceHeaders, s.adminOnly)
 	e.PATCH("/api/v1/services/:slug/headers", s.changeHeaders, s.adminOnly)
 	e.POST("/api/v1/services/:slug/secret", s.newSecret, s.adminOnly)
