@@ -201,6 +201,9 @@ var views = map[string]reflect.Type{
 	"Figures":  reflect.TypeFor[figuresView](), "Measured": reflect.TypeFor[measuredView](), "MeasuredWindow": reflect.TypeFor[measuredWindowView](),
 	"MeasuredEndpoint": reflect.TypeFor[measuredEndpointView](), "Traffic": reflect.TypeFor[trafficView](), "Count": reflect.TypeFor[countView](),
 	"Latency": reflect.TypeFor[latencyView](), "Enforced": reflect.TypeFor[enforcedView](),
+	"Spread": reflect.TypeFor[spreadView](), "Evidence": reflect.TypeFor[evidenceView](), "Said": reflect.TypeFor[saidView](), "Others": reflect.TypeFor[othersView](),
+	"StrikeSummary": reflect.TypeFor[summaryView](), "Clears": reflect.TypeFor[clearsView](), "Delisting": reflect.TypeFor[delistingView](),
+	"StrikePage": reflect.TypeFor[strikePage](), "ServiceStrikes": reflect.TypeFor[serviceStrikesView](),
 	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
 
