@@ -12,7 +12,7 @@ func measuredOnPageOf(measured []delivery.Measured, at time.Time) *measuredOnPag
 	if at.IsZero() {
 		return nil
 	}
-	page := &measuredOnPage{Means: "Every call that is kept, whoever made it and whoever was at fault, as of " + momentOf(at).Human + ". It is shown and enforces nothing: it neither makes a strike nor is made of strikes."}
+	page := &measuredOnPage{Means: whatMeasured + " As of " + momentOf(at).Human + "."}
 	for i, m := range measured {
 		w := measuredWindow{Name: windowName(m.Window), Open: i == 0}
 		all := 0

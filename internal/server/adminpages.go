@@ -24,6 +24,7 @@ func (s *Server) adminPages(e *echo.Echo) {
 		e.Add(method, "/admin/strikes", s.adminStrikes, s.signedIn)
 		e.Add(method, "/admin/strikes/:slug", s.adminStrike, s.signedIn)
 		e.Add(method, "/admin/services", s.adminServices, s.signedIn)
+		e.Add(method, "/admin/outages", s.adminOutages, s.signedIn)
 		e.Add(method, "/admin/audit", s.adminAudit, s.signedIn)
 	}
 	e.POST("/admin/strikes/:slug", s.adminDecide, s.signedIn)
@@ -87,6 +88,7 @@ func (s *Server) adminOverview(c echo.Context) error {
 	add(states[catalog.Held], true, "held for a review", "/admin/services?state=held", "Off the shelf until an admin has looked at them.")
 	add(states[catalog.Delisted], false, "delisted", "/admin/services?state=delisted", "Off the shelf for their strikes. Only an admin puts them back.")
 	add(states[catalog.Suspended], false, "suspended", "/admin/services?state=suspended", "Off the shelf because an admin said so.")
+	add(len(s.guard.Open()), true, "outages of our own", "/admin/outages", "While one holds, no failure is a service's doing.")
 	return s.writePage(c, http.StatusOK, adminHomeTemplate, page)
 }
 

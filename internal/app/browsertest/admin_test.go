@@ -53,8 +53,18 @@ func openCase(t *testing.T) *apptest.World {
 	post("/api/v1/admin/services/gone/suspend", map[string]any{"reason": hostileText})
 	weather := w.List(t, "weather", apptest.Fails, map[string]any{"trial_calls_per_day": 5})
 	w.Send(t, apptest.Ask(weather.URL).Trial(), "")
+	if _, err := w.DB.Exec(t.Context(), outagesSQL); err != nil {
+		t.Fatal(err)
+	}
 	return w
 }
+
+// One outage of a replica that nobody hears of any more, which holds, and one of the fleet that is over.
+const outagesSQL = `
+INSERT INTO outages (id, replica, cause, began_at, reaches_back_to, held_at, ended_at, asked, failed, providers) VALUES
+	(gen_random_uuid(), NULL, 'services', market_now() - interval '2 hours', market_now() - interval '123 minutes', market_now() - interval '110 minutes',
+	 market_now() - interval '109 minutes', 12, 9, 4),
+	(gen_random_uuid(), gen_random_uuid(), 'canaries', market_now() - interval '1 minute', market_now() - interval '4 minutes', market_now(), NULL, 2, 1, 1)`
 
 // Rows like those of one service under strike, with other names, addresses and times: a shelf on which very much went wrong.
 const crowdSQL = `
@@ -101,9 +111,9 @@ func TestAdminPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.check(view{"admin-signin", empty.URL + "/admin/strikes"}, axe)
 	b.signIn()
 	b.reads("No service is under strike.")
-	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/audit")
+	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/audit")
 	views = append(views, adminViews(full, "", "/admin", "/admin/strikes", "/admin/strikes/evil", "/admin/strikes/weather", "/admin/strikes/gone?done=suspend",
-		"/admin/services", "/admin/audit", "/admin/strikes/nobody")...)
+		"/admin/services", "/admin/outages", "/admin/audit", "/admin/strikes/nobody")...)
 	for _, v := range views {
 		b.check(v, axe)
 	}
