@@ -83,7 +83,7 @@ func (s *Server) writeStrikePage(c echo.Context, status int, sent decisionAsked)
 	row := s.queueRowOf(sum)
 	page := casePage{frame: s.adminFrame(c, "strikes"), Slug: service.Slug, Name: plain(service.Name), State: s.badge(&service), Since: momentOf(service.StateSince),
 		By: plain(service.StateBy.Name), Reason: plain(service.StateReason), Conflict: sent.conflict, Measured: measuredOnPageOf(measured, at),
-		Enforced: enforcedOnPage{Count: fmt.Sprintf("%d of %s", sum.Open, plural(sum.Policy.Limit, "strike", "strikes")), Means: whatEnforced + " " + shelfRules(sum.Policy)}}
+		Enforced: enforcedOnPage{Count: fmt.Sprintf("%d of %s", sum.Open, plural(sum.Policy.Limit, "strike", "strikes")), Means: whatEnforced}}
 	if sum.Open > 0 {
 		page.Summary = &row
 	}
@@ -95,7 +95,7 @@ func (s *Server) writeStrikePage(c echo.Context, status int, sent decisionAsked)
 	}
 	for i, st := range slices.Backward(read.Strikes) { // the newest first
 		shown := strikeOnPageOf(st)
-		shown.Nth = strconv.Itoa(len(read.Strikes)-i) + " of " + strconv.Itoa(len(read.Strikes))
+		shown.Nth = strconv.Itoa(i+1) + " of " + strconv.Itoa(len(read.Strikes))
 		shown.add(told, st)
 		if !shown.Decided {
 			shown.Forms = page.readied(strikeForms(st, sum.Open, sum.Policy), sent)
