@@ -35,6 +35,7 @@ type Delivery struct {
 	Replica    uuid.UUID      // the process that walked the call; zero: none of these did
 	Error      string         // of a failure: the kind of error in a few words of ours, as upstream names it
 	Said       call.Said      // of a failure: what came back
+	Excused    uuid.UUID      // the outage of ours that it was taken for; zero: none
 	// Refund is what the caller gets back; nil where the caller pays, or never paid.
 	Refund *refund.Owed
 
