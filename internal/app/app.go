@@ -56,7 +56,6 @@ type App struct {
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
 	jobs     *river.Client[pgx.Tx]
-	holder   *delivery.Holder
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
@@ -154,7 +153,6 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	})
 	review := delivery.NewReview(a.db, policy)
 	a.guard = delivery.NewGuard(a.db, a.path.Owner(), review)
-	a.holder = delivery.NewHolder(a.db, delivery.HoldingRule)
 	return server.New(server.Config{
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,

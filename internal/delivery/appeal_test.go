@@ -62,7 +62,7 @@ func TestReview_Appeal_IsKeptAndStandsBesideItsStrike(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, 2)
-	all := s.strikes(t)
+	all := s.rows(t)
 	made := s.appeal(t, all[1].ID)
 	s.appeal(t, uuid.UUID{})
 	of, err := AppealsOf(t.Context(), s.db, []uuid.UUID{all[0].ID, all[1].ID})
@@ -78,7 +78,7 @@ func TestReview_Appeal_IsAnsweredByTheDecisionOnItsStrike(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, policy.Limit)
-	all := s.strikes(t)
+	all := s.rows(t)
 	s.appeal(t, all[0].ID)
 	s.appeal(t, all[1].ID)
 	if _, err := s.review().Uphold(t.Context(), all[0].ID, catalog.AdminToken, "plain"); err != nil {
@@ -98,7 +98,7 @@ func TestReview_Appeal_AboutTheServiceIsAnsweredByWhatBecomesOfIt(t *testing.T) 
 	}{
 		"nothing":        {func(shelf) {}, ""},
 		"a relisting":    {func(s shelf) { s.relist(t) }, audit.Relist},
-		"a void":         {func(s shelf) { s.void(t, s.strikes(t)[0].ID) }, audit.Void},
+		"a void":         {func(s shelf) { s.void(t, s.rows(t)[0].ID) }, audit.Void},
 		"one upheld":     {func(s shelf) { s.uphold(t, 1) }, ""},
 		"all but one":    {func(s shelf) { s.uphold(t, 2) }, ""},
 		"all are upheld": {func(s shelf) { s.uphold(t, 3) }, audit.Uphold},
@@ -117,7 +117,7 @@ func TestReview_Appeal_AboutTheServiceIsAnsweredByWhatBecomesOfIt(t *testing.T) 
 // uphold upholds the first n strikes.
 func (s shelf) uphold(t *testing.T, n int) {
 	t.Helper()
-	for _, f := range s.strikes(t)[:n] {
+	for _, f := range s.rows(t)[:n] {
 		if _, err := s.review().Uphold(t.Context(), f.ID, catalog.AdminToken, "plain"); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestReview_Appeal_AboutTheServiceReopensADecisionOnce(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, policy.Limit)
-	strike := s.strikes(t)[0].ID
+	strike := s.rows(t)[0].ID
 	s.uphold(t, 1)
 	s.appeal(t, uuid.UUID{})
 	s.uphold(t, 1)
@@ -141,7 +141,7 @@ func TestReview_Appeal_OnlyAgainstWhatCanBeAppealedAgainst(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, policy.Limit)
-	all := s.strikes(t)
+	all := s.rows(t)
 	s.void(t, all[0].ID)
 	appeal := func(strike uuid.UUID) error {
 		_, err := s.review().Appeal(t.Context(), s.service.Slug, provider, catalog.AppealDraft{Strike: strike, Text: "no"})

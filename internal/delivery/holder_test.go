@@ -140,38 +140,44 @@ func TestHolder_ServedSinceItsExampleBrokeIsNotHeld(t *testing.T) {
 	}
 }
 
+// facts reads what is looked at of the shelf's service.
+func (s shelf) facts(t *testing.T) HoldingFacts {
+	t.Helper()
+	var found []heldFacts
+	err := bounded(t.Context(), s.db, func(tx pgx.Tx) (err error) {
+		found, err = NewHolder(s.db, HoldingRule).facts(t.Context(), tx, nil)
+		return err
+	})
+	if err != nil || len(found) != 1 || found[0].service != s.service.ID {
+		t.Fatalf("facts %+v, %v", found, err)
+	}
+	return found[0].facts
+}
+
 // Only paid calls from outside are facts: what costs nothing, or is ours or the provider's own, could be made to look like anything. What an
-// outage of ours excused is none either.
-func TestHolder_WhatIsNoFactHoldsNobody(t *testing.T) {
+// outage of ours excused was asked, and nothing went wrong with it that is a fact.
+func TestHolder_WhatIsNoFact(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(Delivery) Delivery{
-		"own traffic":      func(d Delivery) Delivery { return d.from(call.Own) },
-		"provider traffic": func(d Delivery) Delivery { return d.from(call.Provider) },
-		"trials": func(d Delivery) Delivery {
-			d.Trial, d.Refund = true, nil
-			return d
-		},
-		"what we are at fault for": func(d Delivery) Delivery {
-			d = d.end(call.UpstreamThrottled, "excused")
-			d.Party = call.Platform
-			return d
-		},
-		"an example that we are at fault for": func(d Delivery) Delivery {
-			d = d.end(call.ListingBroken, "excused")
-			d.Party = call.Platform
-			return d
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newHeldShelf(t)
-			for n := range 21 {
-				s.record(t, change(s.asked(t).end(call.RejectedByService, "status 422").by(byte(n%7+1))))
-			}
-			if s.holds(t) {
-				t.Error("held")
-			}
-		})
+	s := newHeldShelf(t)
+	rejected := s.asked(t).end(call.RejectedByService, "status 422")
+	s.record(t, rejected.from(call.Unattributed))
+	s.record(t, s.asked(t).end(call.RejectedByService, "status 422").from(call.Own))
+	s.record(t, s.asked(t).end(call.RejectedByService, "status 422").from(call.Provider))
+	s.record(t, s.trial(t).end(call.RejectedByService, "status 422"))
+	s.refuse(t, s.refusal(call.InputInvalid, "192.0.2.7"))
+	for _, reason := range []call.Reason{call.UpstreamThrottled, call.UpstreamTooLarge, call.ListingBroken} {
+		d := s.asked(t).end(reason, "excused")
+		d.Party = call.Platform
+		s.record(t, d)
+	}
+	if got, want := s.facts(t), (HoldingFacts{Asked: 4, Rejected: 1, RejectedPayers: 1}); got != want {
+		t.Errorf("facts %+v, want %+v", got, want)
+	}
+	s.fail(t)
+	met, _ := s.paid(t) // the cooldown: it was not asked
+	s.record(t, met.end(call.InCooldown, ""))
+	if got, want := s.facts(t), (HoldingFacts{Asked: 5, Rejected: 1, RejectedPayers: 1}); got != want {
+		t.Errorf("after a failure and a call that was not asked: facts %+v, want %+v", got, want)
 	}
 }
 
@@ -273,29 +279,29 @@ INSERT INTO outages (id, replica, cause, began_at, reaches_back_to, held_at, end
 VALUES (gen_random_uuid(), NULL, 'canaries', market_now() + $1, market_now() + $1, market_now() + $1, market_now() + $2, 0, 0, 0)`
 
 // What stands between us and the services may refuse everything in their place: what comes back while we have an outage is no fact.
-func TestHolder_WhatComesBackInAnOutageOfOursHoldsNobody(t *testing.T) {
+func TestHolder_WhatComesBackInAnOutageOfOursIsNoFact(t *testing.T) {
 	t.Parallel()
+	s := newHeldShelf(t)
+	s.rejects(t, 1, 1)
+	s.record(t, s.asked(t).served())
 	for name, tt := range map[string]struct {
 		from time.Duration
 		to   *time.Duration
-		want bool
+		want int
 	}{
-		"it ended just before":  {-time.Hour, new(-time.Microsecond), true},
-		"it ended right then":   {-time.Hour, new(time.Duration(0)), false},
-		"it began right then":   {0, new(time.Hour), false},
-		"it began just after":   {time.Microsecond, new(time.Hour), true},
-		"it has not ended yet":  {-time.Hour, nil, false},
-		"it is to begin, later": {time.Hour, nil, true},
+		"it ended just before":  {-time.Hour, new(-time.Microsecond), 1},
+		"it ended right then":   {-time.Hour, new(time.Duration(0)), 0},
+		"it began right then":   {0, new(time.Hour), 0},
+		"it began just after":   {time.Microsecond, new(time.Hour), 1},
+		"it has not ended yet":  {-time.Hour, nil, 0},
+		"it is to begin, later": {time.Hour, nil, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newHeldShelf(t)
-			s.write(t, outageSQL, tt.from, tt.to)
-			s.rejects(t, 20, 3)
-			if got := s.holds(t); got != tt.want {
-				t.Errorf("held: %v", got)
-			}
-		})
+		s.write(t, `DELETE FROM outages`)
+		s.write(t, outageSQL, tt.from, tt.to)
+		// What was served was served, whatever else went wrong.
+		if got := s.facts(t); got.Rejected != tt.want || got.Asked != 1+tt.want || !got.LastServed.Equal(s.opened.Add(2*HoldingRule.Window)) {
+			t.Errorf("%s: facts %+v, want %d rejected", name, got, tt.want)
+		}
 	}
 }
 
@@ -304,21 +310,13 @@ func TestHolder_OldFactsHoldNobodyAgain(t *testing.T) {
 	t.Parallel()
 	s := newHeldShelf(t)
 	s.rejects(t, 20, 3)
-	h := NewHolder(s.db, HoldingRule)
-	var old []heldFacts
-	if err := bounded(t.Context(), s.db, func(tx pgx.Tx) (err error) {
-		old, err = h.facts(t.Context(), tx, nil)
-		return err
-	}); err != nil || len(old) != 1 {
-		t.Fatalf("%+v, %v", old, err)
-	}
-	if _, holds := HoldingRule.Holds(old[0].facts); !holds {
-		t.Fatalf("the facts %+v hold nobody", old[0].facts)
+	if _, holds := HoldingRule.Holds(s.facts(t)); !holds {
+		t.Fatal("the facts hold nobody")
 	}
 	pgtest.Shift(t, s.db, time.Microsecond)
 	s.move(t, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: "for the test"})
 	s.move(t, putBack)
-	if err := h.hold(t.Context(), s.service.ID); err != nil || s.world(t).Service != catalog.Listed {
+	if err := NewHolder(s.db, HoldingRule).hold(t.Context(), s.service.ID); err != nil || s.world(t).Service != catalog.Listed {
 		t.Errorf("it is %s, %v", s.world(t).Service, err)
 	}
 }

@@ -29,7 +29,7 @@ func TestReview_Relist_ArchivesWhatDelisted(t *testing.T) {
 	if d.Before.Counting != 3 || d.After.Counting != 0 || len(d.After.Strikes) != 3 {
 		t.Errorf("before %+v, after %+v", d.Before, d.After)
 	}
-	_, err := s.review().Void(t.Context(), s.strikes(t)[0].ID, catalog.AdminToken, "late")
+	_, err := s.review().Void(t.Context(), s.rows(t)[0].ID, catalog.AdminToken, "late")
 	wantConflict(t, "void what is archived", err, "archived")
 
 	// It begins anew: as many incidents as delist.
@@ -38,7 +38,7 @@ func TestReview_Relist_ArchivesWhatDelisted(t *testing.T) {
 		s.wantState(t, "after another failure", map[bool]catalog.State{true: catalog.Delisted, false: catalog.Listed}[n == policy.Limit])
 		pgtest.Shift(t, s.db, rest)
 	}
-	s.void(t, s.strikes(t)[3].ID)
+	s.void(t, s.rows(t)[3].ID)
 	s.wantState(t, "without one of the three since", catalog.Listed)
 }
 
@@ -50,7 +50,7 @@ func TestReview_Relist_OfWhatIsHeldArchivesItsStrikes(t *testing.T) {
 	if moved, err := (catalog.Store{}).Move(t.Context(), s.db, s.service.ID, hold); err != nil || !moved {
 		t.Fatalf("moved = %v, %v", moved, err)
 	}
-	s.void(t, s.strikes(t)[0].ID)
+	s.void(t, s.rows(t)[0].ID)
 	s.wantState(t, "held for another reason than its strikes", catalog.Held)
 	s.relist(t)
 	s.wantStrikes(t, "relisted", strikes.Voided, strikes.Archived)
@@ -107,7 +107,7 @@ func TestReview_Orders_SayWhyNot(t *testing.T) {
 	} {
 		wantConflict(t, name, do(), "retired")
 	}
-	s.void(t, s.strikes(t)[0].ID)
+	s.void(t, s.rows(t)[0].ID)
 	s.wantState(t, "after a void", catalog.Retired)
 }
 
@@ -116,7 +116,7 @@ func TestReview_EachDecisionHasItsEntry(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, policy.Limit)
-	strike := s.strikes(t)[0].ID
+	strike := s.rows(t)[0].ID
 	if _, err := s.review().Uphold(t.Context(), strike, catalog.AdminToken, "plain"); err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ type struck struct {
 	Proofs int
 }
 
-// strikes returns the strikes of the service in the order of their opening.
-func (s shelf) strikes(t *testing.T) (all []struck) {
+// rows returns the strikes of the service in the order of their opening.
+func (s shelf) rows(t *testing.T) (all []struck) {
 	t.Helper()
 	rows, err := s.db.Query(t.Context(), `
 SELECT id, state, (SELECT count(*) FROM strike_deliveries WHERE strike_id = strikes.id) FROM strikes WHERE service_id = $1 ORDER BY opened_at, id`, s.service.ID)
@@ -47,7 +47,7 @@ SELECT id, state, (SELECT count(*) FROM strike_deliveries WHERE strike_id = stri
 
 func (s shelf) states(t *testing.T) (all []strikes.State) {
 	t.Helper()
-	for _, f := range s.strikes(t) {
+	for _, f := range s.rows(t) {
 		all = append(all, f.State)
 	}
 	return all
@@ -146,7 +146,7 @@ func TestReview_Void_TakesBackEverythingThatFollowed(t *testing.T) {
 	s := newShelf(t)
 	s.incidents(t, policy.Limit)
 	s.wantState(t, "after the third", catalog.Delisted)
-	third := s.strikes(t)[2].ID
+	third := s.rows(t)[2].ID
 
 	d := s.void(t, third)
 	now := s.wantState(t, "after the void", catalog.Listed)
@@ -173,7 +173,7 @@ func TestReview_Void_LeavesTheCooldownOfAnotherStrike(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, 2)
-	d := s.void(t, s.strikes(t)[0].ID)
+	d := s.void(t, s.rows(t)[0].ID)
 	if left := s.rests(t); left != rest {
 		t.Errorf("it rests for %s, want %s: the second strike stays", left, rest)
 	}
@@ -187,7 +187,7 @@ func TestReview_Void_StrikesThatCameAfterTheDelistingCountAsIfItHadNotBeen(t *te
 	t.Parallel()
 	s := newShelf(t)
 	s.literal(t, policy.Limit+1) // the fourth came back when the service was delisted already
-	all := s.strikes(t)
+	all := s.rows(t)
 	s.wantState(t, "after the fourth", catalog.Delisted)
 
 	d := s.void(t, all[0].ID)
@@ -213,7 +213,7 @@ func TestReview_Void_CountsAsOfTheDelisting(t *testing.T) {
 	pgtest.Shift(t, s.db, time.Second)
 	s.record(t, success.served())
 	s.wantStrikes(t, "after the success", strikes.Cleared, strikes.Open, strikes.Open)
-	all := s.strikes(t)
+	all := s.rows(t)
 
 	pgtest.Shift(t, s.db, policy.Window) // as of now none of them counts
 	d := s.void(t, all[0].ID)
@@ -230,7 +230,7 @@ func TestReview_Void_WhatCountedThenStillDelistsAfterwards(t *testing.T) {
 	pgtest.Shift(t, s.db, policy.Window) // the first has left the window when the others come
 	s.incidents(t, policy.Limit)
 	s.wantState(t, "after the fourth", catalog.Delisted)
-	s.void(t, s.strikes(t)[0].ID)
+	s.void(t, s.rows(t)[0].ID)
 	s.wantState(t, "without one that did not count", catalog.Delisted)
 }
 
@@ -239,7 +239,7 @@ func TestReview_Void_BringsASuspensionBack(t *testing.T) {
 	s := newShelf(t)
 	s.literalUnderSuspension(t)
 	s.wantState(t, "after failures under way", catalog.Delisted)
-	s.void(t, s.strikes(t)[1].ID)
+	s.void(t, s.rows(t)[1].ID)
 	if now := s.wantState(t, "after the void", catalog.Suspended); now.StateCause != catalog.CauseVoidSuspended || !strings.Contains(now.PublicReason(), "suspended") {
 		t.Errorf("it is suspended for %s: %s", now.StateCause, now.PublicReason())
 	}
@@ -271,7 +271,7 @@ func TestReview_Void_IsForAdminsAndForTheProgram(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, policy.Limit)
-	all := s.strikes(t)
+	all := s.rows(t)
 	for _, by := range []catalog.Author{{}, catalog.Recorder, {Actor: catalog.ActorOwner, Name: "the owner"}, {Actor: catalog.ActorAdmin}} {
 		if _, err := s.review().Void(t.Context(), all[0].ID, by, "because"); err == nil {
 			t.Errorf("%v voids a strike", by)
@@ -302,7 +302,7 @@ func refusedFor(err error, reason call.Reason) bool {
 func TestReview_WhatWasAskedBeforeAReviewJoinsWhatItClosed(t *testing.T) {
 	t.Parallel()
 	for name, closes := range map[strikes.State]func(s shelf){
-		strikes.Voided:   func(s shelf) { s.void(t, s.strikes(t)[2].ID) },
+		strikes.Voided:   func(s shelf) { s.void(t, s.rows(t)[2].ID) },
 		strikes.Archived: func(s shelf) { s.relist(t) },
 	} {
 		t.Run(string(name), func(t *testing.T) {
@@ -315,14 +315,14 @@ func TestReview_WhatWasAskedBeforeAReviewJoinsWhatItClosed(t *testing.T) {
 			pgtest.Shift(t, s.db, time.Second)
 			closes(s)
 			s.record(t, underWay)
-			all := s.strikes(t)
+			all := s.rows(t)
 			if len(all) != 3 || all[2].State != name || all[2].Proofs != 2 {
 				t.Errorf("after a failure of a call that was under way: %v, want it beside the third, still %s", all, name)
 			}
 			s.wantState(t, "then", catalog.Listed)
 			pgtest.Shift(t, s.db, rest) // that failure gave it a rest of its own
 			s.fail(t)
-			if all = s.strikes(t); len(all) != 4 || all[3].State != strikes.Open {
+			if all = s.rows(t); len(all) != 4 || all[3].State != strikes.Open {
 				t.Errorf("after the next failure: %v, want a strike of its own", all)
 			}
 		})
@@ -335,7 +335,7 @@ func TestReview_WhatIsAskedAfterAReviewIsAnotherIncident(t *testing.T) {
 	s := newShelf(t)
 	s.fail(t)
 	pgtest.Shift(t, s.db, time.Second)
-	s.void(t, s.strikes(t)[0].ID)
+	s.void(t, s.rows(t)[0].ID)
 	s.fail(t) // at the very moment
 	s.wantStrikes(t, "after a failure at once", strikes.Voided, strikes.Open)
 }
@@ -344,7 +344,7 @@ func TestReview_Uphold_StandsUntilAnAppeal(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, policy.Limit)
-	strike := s.strikes(t)[1].ID
+	strike := s.rows(t)[1].ID
 	r := s.review()
 	d, err := r.Uphold(t.Context(), strike, catalog.AdminToken, "the snippet is plain")
 	if err != nil || d.After.Counting != 3 || d.After.State != catalog.Delisted || d.Action != audit.Uphold {
@@ -373,7 +373,7 @@ func TestReview_OfManyAtOnceOneDecides(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.incidents(t, policy.Limit)
-	strike := s.strikes(t)[0].ID
+	strike := s.rows(t)[0].ID
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -405,4 +405,74 @@ func TestReview_OfManyAtOnceOneDecides(t *testing.T) {
 	if err != nil || len(entries) != 1 || entries[0].Reason != stood[0].Reason {
 		t.Errorf("the audit has %v, %v; want the one", entries, err)
 	}
+}
+
+// What was held for want of a second network is held no longer where its strikes fall short.
+func TestReview_Void_EndsAHoldThatStrikesMade(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t).needing(2)
+	s.incidents(t, policy.Limit)
+	s.wantState(t, "with three strikes of one network", catalog.Held)
+	s.void(t, s.rows(t)[2].ID)
+	if now := s.wantState(t, "with two", catalog.Listed); now.StateCause != catalog.CauseVoid {
+		t.Errorf("it is listed for %s", now.StateCause)
+	}
+}
+
+// A delisting and the hold before it each stand by what still counts.
+func TestReview_Void_TakesBackADelistingAndTheHoldBeforeIt(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		voids []int // of the strikes, in the order of their opening
+		want  []catalog.State
+	}{
+		"the one of the second network, then one of the first": {[]int{3, 0}, []catalog.State{catalog.Held, catalog.Listed}},
+		"one of the first, then the one of the second":         {[]int{0, 3}, []catalog.State{catalog.Delisted, catalog.Listed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t).needing(2)
+			p := policy
+			p.Sources, p.Fold = 2, 0
+			r := s.counting(s.recorder.jobs, p, rest)
+			another := s.asked(t).called("203.0.113.1").failed() // under way while the first network has it held
+			s.incidents(t, policy.Limit)
+			s.wantState(t, "with three strikes of one network", catalog.Held)
+			pgtest.Shift(t, s.db, time.Second)
+			if err := r.Record(t.Context(), another); err != nil {
+				t.Fatal(err)
+			}
+			s.wantState(t, "with a fourth of another", catalog.Delisted)
+			all := s.rows(t)
+			for i, n := range tt.voids {
+				s.void(t, all[n].ID)
+				s.wantState(t, "after a void", tt.want[i])
+			}
+		})
+	}
+}
+
+// The limit and the window are those of the delisting, whatever is configured by now.
+func TestReview_Void_CountsByThePolicyOfThen(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.incidents(t, policy.Limit)
+	strict := policy
+	strict.Limit = 1
+	if _, err := NewReview(s.db, strict).Void(t.Context(), s.rows(t)[0].ID, catalog.AdminToken, "it was our proxy"); err != nil {
+		t.Fatal(err)
+	}
+	s.wantState(t, "with two that stay of three that were needed", catalog.Listed)
+}
+
+// A program from before the table of delistings leaves none; what is configured now is all there is to count by.
+func TestReview_Void_OfADelistingByAnOlderProgram(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.incidents(t, policy.Limit-1)
+	if err := s.delist(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.void(t, s.rows(t)[0].ID)
+	s.wantState(t, "with one strike", catalog.Listed)
 }

@@ -19,10 +19,10 @@ type appealView struct {
 	At     string        `json:"at"`
 	By     string        `json:"by"`
 	Text   string        `json:"text"`
-	Answer *appealAnswer `json:"answer,omitempty"` // left out while it waits
+	Answer *answeredView `json:"answer,omitempty"` // left out while it waits
 }
 
-type appealAnswer struct {
+type answeredView struct {
 	Action audit.Action `json:"action"`
 	At     string       `json:"at"`
 	By     string       `json:"by"`
@@ -35,7 +35,7 @@ func appealViewOf(a delivery.Appeal) appealView {
 		v.Strike = &a.Strike
 	}
 	if a.Answer != nil {
-		v.Answer = &appealAnswer{Action: a.Answer.Action, At: timeJSON(a.Answer.At), By: a.Answer.By, Reason: a.Answer.Reason}
+		v.Answer = &answeredView{Action: a.Answer.Action, At: timeJSON(a.Answer.At), By: a.Answer.By, Reason: a.Answer.Reason}
 	}
 	return v
 }

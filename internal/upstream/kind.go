@@ -46,7 +46,7 @@ func errorKind(err error, p *progress) string {
 	case errors.As(err, &dns) && isTimeout(err):
 		return "dns: timeout"
 	case errors.As(err, &dns):
-		return "dns: look-up failed"
+		return "dns: lookup failed"
 	case errors.As(err, &errno) && errnoKinds[errno] != "":
 		return errnoKinds[errno]
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
