@@ -130,11 +130,8 @@ type told struct {
 	ofService []delivery.Appeal // about the service as a whole
 }
 
-// Bounds of what is shown beside the evidence; all of it is in the API.
-const (
-	auditShown   = 50
-	appealsShown = 50
-)
+// auditShown is how many decisions stand below the strikes of a service; the page of the audit has all of them.
+const auditShown = 50
 
 func (s *Server) readTold(ctx context.Context, service uuid.UUID, of []strikes.Strike) (t told, err error) {
 	ids, names := make([]uuid.UUID, 0, len(of)), make([]string, 0, len(of))
@@ -150,11 +147,9 @@ func (s *Server) readTold(ctx context.Context, service uuid.UUID, of []strikes.S
 	if t.ofStrikes, err = delivery.AppealsOf(ctx, s.db, ids); err != nil {
 		return told{}, err
 	}
-	all, err := delivery.Appeals(ctx, s.db, service, uuid.UUID{}, appealsShown)
-	if err != nil {
+	if t.ofService, err = delivery.AppealsAbout(ctx, s.db, service, appealsShown); err != nil {
 		return told{}, err
 	}
-	t.ofService = slices.DeleteFunc(all, func(a delivery.Appeal) bool { return a.Strike != (uuid.UUID{}) })
 	return t, nil
 }
 
