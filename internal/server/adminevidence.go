@@ -61,7 +61,7 @@ type appealOnPage struct {
 func appealOnPageOf(a delivery.Appeal) appealOnPage {
 	page := appealOnPage{At: momentOf(a.At), By: plain(a.By.Name), Open: a.Answer == nil, Lines: linesOf(a.Text)}
 	if a.Answer != nil {
-		page.Answer = fmt.Sprintf("Answered by %s at %s: %s. %s", plain(a.Answer.By), momentOf(a.Answer.At).Human, strings.ToLower(deeds[a.Answer.Action]), plain(a.Answer.Reason))
+		page.Answer = fmt.Sprintf("Answered by %s at %s: %s. %s", plain(a.Answer.By), humanTime(a.Answer.At), strings.ToLower(deeds[a.Answer.Action]), plain(a.Answer.Reason))
 	}
 	return page
 }
@@ -75,7 +75,7 @@ func strikeOnPageOf(st strikes.Strike) strikeOnPage {
 	page := strikeOnPage{Anchor: "s-" + st.ID.String(), State: strikeBadge(st), Opened: momentOf(st.OpenedAt)}
 	page.What = fmt.Sprintf("%s, %s.", plural(st.Spread.Evidence, "failed call", "failed calls"), st.Spread.Words())
 	if !st.ClearedAt.IsZero() {
-		page.Ended = "A success cleared it at " + momentOf(st.ClearedAt).Human + ": call " + st.ClearedBy.String() + "."
+		page.Ended = "A success cleared it at " + humanTime(st.ClearedAt) + ": call " + st.ClearedBy.String() + "."
 	}
 	for _, e := range st.Evidence {
 		page.Evidence = append(page.Evidence, evidenceOnPageOf(e))

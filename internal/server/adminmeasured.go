@@ -12,7 +12,7 @@ func measuredOnPageOf(measured []delivery.Measured, at time.Time) *measuredOnPag
 	if at.IsZero() {
 		return nil
 	}
-	page := &measuredOnPage{Means: whatMeasured + " As of " + momentOf(at).Human + "."}
+	page := &measuredOnPage{Means: whatMeasured + " As of " + humanTime(at) + "."}
 	for i, m := range measured {
 		w := measuredWindow{Name: windowName(m.Window), Open: i == 0}
 		all := 0
@@ -57,7 +57,7 @@ func trafficRows(of string, t delivery.Traffic) []measuredRow {
 	}
 	head.Latency = latencyWords("served", t.Served) + latencyWords("failed", t.Failed)
 	if !t.Since.IsZero() {
-		head.Latency += "There are more: all are counted since " + momentOf(t.Since).Human + "."
+		head.Latency += "There are more: all are counted since " + humanTime(t.Since) + "."
 	}
 	rows := []measuredRow{head}
 	for _, c := range t.Counts {

@@ -52,13 +52,13 @@ func outageOnPageOf(o outage.Outage) outageOnPage {
 	}
 	row := outageOnPage{What: upperFirst(where) + ": " + outageCauses[o.Cause], State: badge{"over", "good"}}
 	add := func(name, value string) { row.Facts = append(row.Facts, fact{Name: name, Value: value}) }
-	add("Noticed", momentOf(o.Began).Human)
-	add("Excuses what failed since", momentOf(o.Reaches).Human)
-	add("Seen last", momentOf(o.Held).Human)
+	add("Noticed", humanTime(o.Began))
+	add("Excuses what failed since", humanTime(o.Reaches))
+	add("Seen last", humanTime(o.Held))
 	if o.Ended.IsZero() {
 		row.State = badge{"holds now", "bad"}
 	} else {
-		add("Over since", momentOf(o.Ended).Human)
+		add("Over since", humanTime(o.Ended))
 	}
 	add("In the minute before it was noticed", fmt.Sprintf("%s of %d that were asked failed, of %s", plural(o.Failing.Failed, "service", "services"), o.Failing.Asked,
 		plural(o.Failing.Providers, "provider", "providers")))

@@ -100,7 +100,7 @@ func spreadFacts(s strikes.Spread) []fact {
 		return nil
 	}
 	facts := []fact{
-		{Name: "Failed calls", Value: count(s.Evidence) + trialsAmong(s.Trials, s.Evidence) + ", over " + roughly(s.Span()) + ", the last at " + momentOf(s.Last).Human},
+		{Name: "Failed calls", Value: count(s.Evidence) + trialsAmong(s.Trials, s.Evidence) + ", over " + roughly(s.Span()) + ", the last at " + humanTime(s.Last)},
 		{Name: "Networks", Value: spreadOver(s.Sources, s.FromLargest, s.Evidence, s.SourceShare(), "from "+s.LargestSource.String())},
 	}
 	if s.Payers == 0 {
@@ -168,4 +168,12 @@ func linesOf(s string) []string {
 		lines = append(lines, plain(line))
 	}
 	return lines
+}
+
+// humanTime is a time for people inside a sentence.
+func humanTime(t time.Time) string {
+	if at := momentOf(t); at != nil {
+		return at.Human
+	}
+	return "an unknown time"
 }

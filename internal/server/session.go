@@ -12,6 +12,9 @@ import (
 // sessionTime is how long a sign-in lasts.
 const sessionTime = 8 * time.Hour
 
+// sessionText has one spelling for each value.
+var sessionText = base64.RawURLEncoding.Strict()
+
 // A session is a sign-in of an admin with a browser. Nothing of it is kept here, so that each replica knows those that another one opened: its value
 // says until when it is good, under a key that is made of the admin token. Another token ends all of them.
 type session struct {
@@ -36,17 +39,17 @@ func openSession(now time.Time) session {
 // value is what the browser carries.
 func (s session) value(token string) string {
 	said := binary.BigEndian.AppendUint64(append(make([]byte, 0, sessionBytes), s.id[:]...), uint64(s.until.Unix()))
-	return base64.RawURLEncoding.EncodeToString(append(said, sessionMark(token, "session", said)...))
+	return sessionText.EncodeToString(append(said, sessionMark(token, "session", said)...))
 }
 
 // formToken is what the forms of a session carry, so that what is posted comes from a page that this browser was shown.
 func (s session) formToken(token string) string {
-	return base64.RawURLEncoding.EncodeToString(sessionMark(token, "form", s.id[:]))
+	return sessionText.EncodeToString(sessionMark(token, "form", s.id[:]))
 }
 
 // readSession returns the session of a value; false where the value is none of ours, is of another token, or has ended.
 func readSession(value, token string, now time.Time) (session, bool) {
-	raw, err := base64.RawURLEncoding.DecodeString(value)
+	raw, err := sessionText.DecodeString(value)
 	if err != nil || len(raw) != sessionBytes || token == "" || !hmac.Equal(raw[sessionSaid:], sessionMark(token, "session", raw[:sessionSaid])) {
 		return session{}, false
 	}
