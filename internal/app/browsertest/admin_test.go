@@ -156,7 +156,7 @@ func TestAdminWalk_AVoidedStrikePutsAServiceBack(t *testing.T) {
 	}
 	b.reads("1 service carries a strike", "1 of 1", "concentrated", "1 of 1 from one address")
 	do(b, "open it", chromedp.Click(".queue a"))
-	b.reads("What counts against it", "1 of 1 strike", "What was measured of it", "Paid calls from outside", "upstream_5xx", "14 bytes came back", "No other service was asked.", "127.0.0.1")
+	b.reads("What counts against it", "1 of 1 strike", "What was measured of it", "upstream_5xx", "14 bytes came back", "No other service was asked.", "127.0.0.1")
 	do(b, "what came back", chromedp.Click(".evidence details summary"))
 	b.reads("broken inside", "Declared as text/plain")
 	do(b, "void", chromedp.Click(".strike .decide summary"))
