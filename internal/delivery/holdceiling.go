@@ -10,9 +10,10 @@ import (
 	"market/internal/notify"
 )
 
-// Those that the program itself has held, and nobody has looked at yet, of all that are for sale or would be.
+// Those that the program itself held within the window, and nobody has put back since, of all that are for sale or would be.
 const awaySQL = `
-SELECT base_url, state = 'held' AND state_actor = 'system' FROM services WHERE state IN ('listed', 'held')`
+SELECT base_url, state = 'held' AND state_actor = 'system' AND state_since > market_now() - $1::interval
+  FROM services WHERE state IN ('listed', 'held')`
 
 // ceiling says whether candidates are too many to be held beside those that are held already, and tells the operator when they come to be, and
 // when they are no more. Something that stands between us and all services may answer in their place with what passes for a service's own refusal:
@@ -25,9 +26,9 @@ func (h *Holder) ceiling(ctx context.Context, candidates []heldFacts) (told []He
 			return nil, false, err
 		}
 		if tooMany = h.rule.TooMany(away, all); tooMany {
-			notice = HeldNotice{Text: fmt.Sprintf("no service is held for review by itself: %d more would be, and with those that are held already they are of %d of %d providers. "+
+			notice = HeldNotice{Text: fmt.Sprintf("no service is held for review by itself: %d more would be, and with those of the last %s they are of %d of %d providers. "+
 				"So many at once are more likely our own doing, such as a proxy or a firewall on our way out that answers in their place. Look at what came back of them "+
-				"(GET /api/v1/services/{slug}/figures); put back those that are held, or suspend services by hand", len(candidates), away, all)}
+				"(GET /api/v1/services/{slug}/figures); put back those that are held, or suspend services by hand", len(candidates), windowText(h.rule.Window), away, all)}
 		}
 	}
 	var ours bool
@@ -42,9 +43,9 @@ func (h *Holder) ceiling(ctx context.Context, candidates []heldFacts) (told []He
 	return told, tooMany, err
 }
 
-// away counts the providers of candidates and of what is held already, and all that have services for sale or held.
+// away counts the providers of candidates and of what was held within the window, and all that have services for sale or held.
 func (h *Holder) away(ctx context.Context, candidates []heldFacts) (away, all int, err error) {
-	rows, err := h.db.Query(ctx, awaySQL)
+	rows, err := h.db.Query(ctx, awaySQL, h.rule.Window)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count what is held: %w", err)
 	}

@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"market/internal/postgres/pgtest"
 )
 
 func TestHolding_TooMany(t *testing.T) {
@@ -51,8 +54,8 @@ func (s shelf) reject(t *testing.T, slug, baseURL string) {
 	s.write(t, rejectedSQL, id, s.endpoint.ID)
 }
 
-// round runs one round and returns what was told of no service, and the services that are held.
-func (s shelf) round(t *testing.T) (told []HeldNotice, held []string) {
+// holdRound runs one round and returns what was told of no service, and the services that are held.
+func (s shelf) holdRound(t *testing.T) (told []HeldNotice, held []string) {
 	t.Helper()
 	all, err := NewHolder(s.db, HoldingRule).Once(t.Context())
 	if err != nil {
@@ -81,21 +84,30 @@ func TestHolder_SoManyAtOnceAreHeldByNobody(t *testing.T) {
 	for n := range 4 {
 		s.reject(t, fmt.Sprintf("of-%d", n), fmt.Sprintf("https://api.provider-%d.example", n))
 	}
-	told, held := s.round(t)
-	if len(held) != 0 || len(told) != 1 || told[0].Over || !strings.Contains(told[0].Text, "4 more would be, and with those that are held already they are of 4 of 5 providers") {
+	told, held := s.holdRound(t)
+	if len(held) != 0 || len(told) != 1 || told[0].Over || !strings.Contains(told[0].Text, "4 more would be, and with those of the last 24 h they are of 4 of 5 providers") {
 		t.Errorf("held %v, told %+v", held, told)
 	}
-	if told, held := s.round(t); len(held) != 0 || len(told) != 0 {
+	if told, held := s.holdRound(t); len(held) != 0 || len(told) != 0 {
 		t.Errorf("in the next round held %v, told %+v", held, told)
 	}
 	s.write(t, `DELETE FROM deliveries d USING services s WHERE s.id = d.service_id AND s.slug = 'of-3'`)
-	if told, held := s.round(t); !slices.Equal(held, []string{"of-0", "of-1", "of-2"}) || len(told) != 1 || !told[0].Over {
+	if told, held := s.holdRound(t); !slices.Equal(held, []string{"of-0", "of-1", "of-2"}) || len(told) != 1 || !told[0].Over {
 		t.Errorf("when they are as many as may be: held %v, told %+v", held, told)
 	}
 	// What is held already, and nobody has looked at, counts.
 	s.reject(t, "of-4", "https://api.provider-4.example")
-	if told, held := s.round(t); len(held) != 3 || len(told) != 1 || told[0].Over {
+	if told, held := s.holdRound(t); len(held) != 3 || len(told) != 1 || told[0].Over {
 		t.Errorf("one more: held %v, told %+v", held, told)
+	}
+	pgtest.Shift(t, s.db, HoldingRule.Window-time.Microsecond)
+	s.write(t, `UPDATE deliveries SET recorded_at = market_now()`) // it goes on as it does
+	if told, held := s.holdRound(t); len(held) != 3 || len(told) != 0 {
+		t.Errorf("just inside the window: held %v, told %+v", held, told)
+	}
+	pgtest.Shift(t, s.db, time.Microsecond)
+	if told, held := s.holdRound(t); len(held) != 4 || len(told) != 1 || !told[0].Over {
+		t.Errorf("a window after the others: held %v, told %+v", held, told)
 	}
 }
 
@@ -106,7 +118,7 @@ func TestHolder_ManyListingsOfOneProviderAreHeld(t *testing.T) {
 	for n := range 6 {
 		s.reject(t, fmt.Sprintf("of-%d", n), fmt.Sprintf("https://api-%d.provider.example", n))
 	}
-	if told, held := s.round(t); len(held) != 6 || len(told) != 0 {
+	if told, held := s.holdRound(t); len(held) != 6 || len(told) != 0 {
 		t.Errorf("held %v, told %+v", held, told)
 	}
 }

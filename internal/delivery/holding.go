@@ -17,8 +17,8 @@ type Holding struct {
 	// Window is how far back a call is looked at. What came before the service was last put on the shelf is not, or it would be held again as soon as
 	// an admin had put it back.
 	Window time.Duration
-	// AwayMin and AwayPercent are of how many providers services may be held at a time without anybody having looked: so many, or such a share of all
-	// that have one for sale. Where it would be more, the fault is more likely ours, and nobody is held.
+	// AwayMin and AwayPercent are of how many providers services may be held within Window without anybody having looked: so many, or such a share of
+	// all that have one for sale. Where it would be more, the fault is more likely ours, and nobody is held.
 	AwayMin, AwayPercent int
 }
 
@@ -61,7 +61,7 @@ func (h Holding) most(n, asked, payers int) bool {
 	return asked >= h.Calls && payers >= h.Payers && 2*n > asked
 }
 
-// TooMany says whether services of so many providers are more than may be held at a time, of so many that have services for sale or held.
+// TooMany says whether services of so many providers are more than may be held within Window, of so many that have services for sale or held.
 func (h Holding) TooMany(away, providers int) bool {
 	return away > max(h.AwayMin, providers*h.AwayPercent/100)
 }
