@@ -14,5 +14,10 @@ func (a *App) hold(ctx context.Context) {
 }
 
 func (a *App) tellHeld(n delivery.HeldNotice) {
-	a.log.Warn().Str("service", n.Service).Bool("over", n.Over).Str("notice", n.Text).Msg("service held for review")
+	line := a.log.Warn().Bool("over", n.Over).Str("notice", n.Text)
+	if n.Service == "" {
+		line.Msg("too many services to hold")
+		return
+	}
+	line.Str("service", n.Service).Msg("service held for review")
 }

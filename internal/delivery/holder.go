@@ -59,30 +59,38 @@ func (h *Holder) Run(ctx context.Context, tell func(HeldNotice), onError func(er
 
 // Once is one round: it looks at every service for sale, holds those that are to be held, and returns what the operator is to be told.
 func (h *Holder) Once(ctx context.Context) ([]HeldNotice, error) {
-	holdErr := h.holdAll(ctx)
-	told, err := h.notices(ctx)
-	return told, errors.Join(holdErr, err)
+	told, holdErr := h.holdAll(ctx)
+	more, err := h.notices(ctx)
+	return append(told, more...), errors.Join(holdErr, err)
 }
 
-func (h *Holder) holdAll(ctx context.Context) error {
-	var found []heldFacts
+// holdAll holds those that are to be held, or none of them where they are too many. Replicas that hold different services at the same moment may pass
+// the ceiling by what the others hold just then; what it is for is hundreds.
+func (h *Holder) holdAll(ctx context.Context) ([]HeldNotice, error) {
+	var found, candidates []heldFacts
 	err := bounded(ctx, h.db, func(tx pgx.Tx) (err error) {
 		found, err = h.facts(ctx, tx, nil)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("read the facts about all services: %w", err)
+		return nil, fmt.Errorf("read the facts about all services: %w", err)
+	}
+	for _, f := range found {
+		if _, holds := h.rule.Holds(f.facts); holds {
+			candidates = append(candidates, f)
+		}
+	}
+	told, tooMany, err := h.ceiling(ctx, candidates)
+	if err != nil || tooMany {
+		return told, err
 	}
 	var errs []error
-	for _, f := range found {
-		if _, holds := h.rule.Holds(f.facts); !holds {
-			continue
-		}
+	for _, f := range candidates {
 		if err := h.hold(ctx, f.service); err != nil {
 			errs = append(errs, fmt.Errorf("hold service %s: %w", f.service, err))
 		}
 	}
-	return errors.Join(errs...)
+	return told, errors.Join(errs...)
 }
 
 // hold takes one service off the shelf, by the facts as they are once nobody else changes it: it may have been held and put back since they were
@@ -109,6 +117,7 @@ func (h *Holder) hold(ctx context.Context, service uuid.UUID) error {
 // heldFacts are the facts about one service that is for sale.
 type heldFacts struct {
 	service uuid.UUID
+	baseURL string
 	facts   HoldingFacts
 }
 
@@ -119,7 +128,7 @@ const holdingSQL = `
 WITH ours AS MATERIALIZED (
 	SELECT reaches_back_to AS since, coalesce(ended_at, 'infinity') AS until FROM outages WHERE coalesce(ended_at, 'infinity') > market_now() - $1::interval
 )
-SELECT s.id, f.*
+SELECT s.id, s.base_url, f.*
   FROM services s
  CROSS JOIN LATERAL (
 	WITH paid AS MATERIALIZED (
@@ -152,7 +161,7 @@ func (h *Holder) facts(ctx context.Context, db postgres.DB, service *uuid.UUID) 
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f heldFacts, err error) {
 		var example, served *time.Time
-		err = row.Scan(&f.service, &f.facts.Asked, &f.facts.Throttled, &f.facts.TooLarge, &f.facts.Rejected, &f.facts.FlaggedPayers,
+		err = row.Scan(&f.service, &f.baseURL, &f.facts.Asked, &f.facts.Throttled, &f.facts.TooLarge, &f.facts.Rejected, &f.facts.FlaggedPayers,
 			&f.facts.RejectedPayers, &f.facts.ExampleFailures, &f.facts.ExamplePayers, &example, &served)
 		for to, from := range map[*time.Time]*time.Time{&f.facts.LastExample: example, &f.facts.LastServed: served} {
 			if from != nil {

@@ -17,10 +17,13 @@ type Holding struct {
 	// Window is how far back a call is looked at. What came before the service was last put on the shelf is not, or it would be held again as soon as
 	// an admin had put it back.
 	Window time.Duration
+	// AwayMin and AwayPercent are of how many providers services may be held within Window without anybody having looked: so many, or such a share of
+	// all that have one for sale. Where it would be more, the fault is more likely ours, and nobody is held.
+	AwayMin, AwayPercent int
 }
 
 // HoldingRule is how this market holds services.
-var HoldingRule = Holding{Calls: 20, Payers: 3, ExamplePayers: 2, Window: 24 * time.Hour}
+var HoldingRule = Holding{Calls: 20, Payers: 3, ExamplePayers: 2, Window: 24 * time.Hour, AwayMin: 3, AwayPercent: 10}
 
 // HoldingFacts are what a service did with the paid calls from outside that it was asked, as far back as Holding looks. Trials cost nothing, so
 // anybody could make as many as it takes: none is in them.
@@ -56,4 +59,9 @@ func (h Holding) Holds(f HoldingFacts) (reason string, holds bool) {
 // most says whether so many of the calls that were asked are more than half of enough, and more than one caller's.
 func (h Holding) most(n, asked, payers int) bool {
 	return asked >= h.Calls && payers >= h.Payers && 2*n > asked
+}
+
+// TooMany says whether services of so many providers are more than may be held within Window, of so many that have services for sale or held.
+func (h Holding) TooMany(away, providers int) bool {
+	return away > max(h.AwayMin, providers*h.AwayPercent/100)
 }

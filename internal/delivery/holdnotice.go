@@ -13,7 +13,7 @@ import (
 
 // A HeldNotice is what the operator is told of a service that is held for review, whoever held it, and again when it is held no more.
 type HeldNotice struct {
-	Service string // slug
+	Service string // slug; empty where none is held because they are too many
 	Text    string
 	Over    bool
 }
