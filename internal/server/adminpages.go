@@ -123,7 +123,7 @@ func (s *Server) adminServices(c echo.Context) error {
 	}
 	page := adminServicesPage{frame: s.adminFrame(c, "services"), Paged: list.cursor != ""}
 	page.First, page.Next = pagesOf("/admin/services", list, next)
-	page.States = append(page.States, choice{ID: "", Name: "in whatever state", Chosen: state == ""})
+	page.States = append(page.States, choice{ID: "", Name: "any state", Chosen: state == ""})
 	for _, each := range catalog.States() {
 		page.States = append(page.States, choice{ID: string(each), Name: stateWord(each), Chosen: state == each})
 	}
