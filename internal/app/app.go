@@ -143,12 +143,12 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
-		Answers: answer.NewStore(box), SignIn: signIn,
+		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	return server.New(server.Config{
 		Path: a.path, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
-		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
+		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
 	}), nil
 }

@@ -16,7 +16,7 @@ func (p *Path) turnDown(ctx context.Context, id call.ID, r Request, paid *admitt
 	if _, ends := call.RowOf(no.Reason); !ends {
 		return &a
 	}
-	d := newDelivery(id, r).end(no.Reason, no.Detail)
+	d := p.newDelivery(id, r).end(no.Reason, no.Detail)
 	if paid != nil {
 		d.Payer = paid.signed.From
 	}
