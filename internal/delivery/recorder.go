@@ -120,31 +120,6 @@ UPDATE refunds r
   FROM calls c
  WHERE r.call_id = $1 AND c.id = r.call_id AND (c.payment_state = 'lost' OR c.transaction <> r.payment_transaction)`
 
-// strike adds the evidence and delists at the limit, in the transaction that records the delivery.
-func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
-	opened, err := r.strikes.Add(ctx, tx, d.Service, d.ID, d.AskedAt)
-	if err != nil || !opened {
-		return err
-	}
-	open, err := r.strikes.CountOpen(ctx, tx, d.Service)
-	if err != nil || !r.strikes.Policy().Delists(open) {
-		return err
-	}
-	_, err = r.catalog.Delist(ctx, tx, d.Service, fmt.Sprintf("%d strikes within %s", open, windowText(r.strikes.Policy().Window)))
-	return err
-}
-
-// windowText is a window for people, who read it at the listing.
-func windowText(d time.Duration) string {
-	switch {
-	case d%time.Hour == 0:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	case d%time.Minute == 0:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	}
-	return d.String()
-}
-
 // One round trip writes the delivery, moves the call to its final state, keeps the answer and clears strikes. It locks no service and touches open strikes
 // only. A paid call is moved from the one state that its outcome follows, by its owner or, once its lease has run out, by whoever sweeps: a
 // second recorder writes nothing. A trial has no call row.
@@ -157,8 +132,8 @@ WITH moved AS (
 	RETURNING id, payment_identifier
 ), delivered AS (
 	INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at,
-		upstream_status, latency_us, method, path, source, payer, detail)
-	SELECT $1, $2, $4, $6, $7, $8, $9, $10, $11, $12::timestamptz IS NOT NULL, $12, $13, $14, $15, $16, $17, $18, $19
+		upstream_status, latency_us, method, path, source, payer, detail, replica)
+	SELECT $1, $2, $4, $6, $7, $8, $9, $10, $11, $12::timestamptz IS NOT NULL, $12, $13, $14, $15, $16, $17, $18, $19, $25
 	 WHERE $4 OR EXISTS (SELECT 1 FROM moved)
 	RETURNING id
 ), kept AS (
@@ -190,7 +165,7 @@ func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery, clears
 	var written int
 	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, d.follows(),
 		d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin, askedAt, status, d.Latency.Microseconds(),
-		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, r.retention).Scan(&written)
+		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, r.retention, d.replica()).Scan(&written)
 	if err != nil {
 		return fmt.Errorf("write delivery of call %s: %w", d.Call, err)
 	}
