@@ -32,6 +32,8 @@ var owners = map[string][]string{
 	"facilitator_rates":  {"desk"},
 	"facilitator_sales":  {"desk"},
 	"facilitator_undone": {"desk"},
+	"notices":            {"notify"},
+	"outages":            {"outage"},
 }
 
 // evidence are the tables on which a delisting rests. Within package delivery too, only two types write them.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"market/internal/app/apptest"
+	"market/internal/notify"
 )
 
 // Who a caller is decides whether its failures are evidence. It is who our own side of the connection says, not who the request says.
@@ -56,6 +57,11 @@ func TestOrigins_OnlyOutsideTrafficIsEvidence(t *testing.T) {
 			}
 			if w.AwaitRefund(t, a.Call()) == "" {
 				t.Error("a failure is refunded wherever the call came from")
+			}
+			w.App.LookAtTraffic(t.Context())
+			open, err := notify.Store{}.Open(t.Context(), w.DB, notify.UnattributedTraffic)
+			if want := map[bool]int{true: 1}[tt.origin == "unattributed"]; err != nil || len(open) != want {
+				t.Errorf("notices of unattributed traffic: %+v (%v), want %d", open, err, want)
 			}
 		})
 	}
