@@ -24,6 +24,7 @@ import (
 	"market/internal/payment"
 	"market/internal/refund"
 	"market/internal/refusal"
+	"market/internal/strikes"
 )
 
 // describedAs says whether an answer is one that the document describes for an operation: its status, its type, its form.
@@ -243,6 +244,7 @@ func TestOpenAPI_RecordsFit(t *testing.T) {
 		Payer: testPayer.Hex(), IssuedAt: uint64(at.Unix()), Call: id.String(), Outcome: string(call.Failed), Reason: string(call.Upstream5xx), Amount: "2000",
 		Asset: testAsset.Address.Hex(), RefundState: payment.RefundOwed, RefundNonce: common.HexToHash("0x04").Hex()})
 	response := payment.SettleResponse{Success: true, Network: testNetwork.ID}.WithReceipt(withReceipt.Receipt)
+	strike, summary := testStrike(id, at)
 	for what, tt := range map[string]struct {
 		schema string
 		value  any
@@ -255,8 +257,10 @@ func TestOpenAPI_RecordsFit(t *testing.T) {
 		"a refunded call":             {"Call", s.callView(paid)},
 		"a refusal that claimed none": {"Call", s.callView(delivery.Record{Call: id, Outcome: call.Refused, Reason: call.NotLive, Party: call.Service, Recorded: at})},
 		"a service":                   {"Service", s.serviceView(&service)},
-		"a strike": {"StrikePage", map[string]any{"next_cursor": "", "items": []strikeView{{ID: id, Service: "weather", OpenedAt: timeJSON(at),
-			LastAt: timeJSON(at), Deliveries: 1, Calls: []uuid.UUID{id}}}}},
+		"strikes of an admin":         {"StrikePage", strikePage{Items: []strikeView{strikeViewOf("weather", strike, true)}, Services: []summaryView{summaryViewOf(summary)}, Total: 1}},
+		"strikes of a provider": {"ServiceStrikes", serviceStrikesView{Summary: summaryViewOf(summary), Items: []strikeView{strikeViewOf("weather", strike, false)},
+			Delistings: []delistingView{delistingViewOf(strikes.Delisting{ID: id, At: at, Verdict: strikes.Holds, From: "listed", Limit: 3, Window: time.Hour,
+				Needed: 2, Open: 3, Sources: 1, Deciding: id})}}},
 	} {
 		if err := d.fits(tt.schema, tt.value); err != nil {
 			t.Errorf("%s: %v", what, err)

@@ -198,7 +198,10 @@ var views = map[string]reflect.Type{
 	"PaymentResponse": reflect.TypeFor[payment.SettleResponse](), "SignedReceipt": reflect.TypeFor[payment.Signed](),
 	"Event": reflect.TypeFor[eventView](), "Checked": reflect.TypeFor[checkedView](), "Revision": reflect.TypeFor[revisionView](),
 	"Standing": reflect.TypeFor[standingView](),
-	"Receipt":  reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
+	"Spread":   reflect.TypeFor[spreadView](), "Evidence": reflect.TypeFor[evidenceView](), "Said": reflect.TypeFor[saidView](), "Others": reflect.TypeFor[othersView](),
+	"StrikeSummary": reflect.TypeFor[summaryView](), "Clears": reflect.TypeFor[clearsView](), "Delisting": reflect.TypeFor[delistingView](),
+	"StrikePage": reflect.TypeFor[strikePage](), "ServiceStrikes": reflect.TypeFor[serviceStrikesView](),
+	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
 
 func TestOpenAPI_MembersAreThoseOfTheViews(t *testing.T) {
