@@ -33,6 +33,7 @@ var owners = map[string][]string{
 	"facilitator_sales":  {"desk"},
 	"facilitator_undone": {"desk"},
 	"notices":            {"notify"},
+	"service_probes":     {"delivery"},
 	"outages":            {"outage"},
 }
 
