@@ -151,3 +151,30 @@ func (r Rounds) keep(ctx context.Context, db postgres.DB, service *catalog.Servi
 	_, err := catalog.Store{}.Move(ctx, db, service.ID, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: reason})
 	return err
 }
+
+// A LastCheck is when a service was last asked on the rounds, and what came of it. Times are zero where nothing came of it yet.
+type LastCheck struct {
+	At          time.Time
+	AnsweredAt  time.Time // the last time that it did
+	SilentSince time.Time // zero: it answered when it was asked last
+}
+
+const lastCheckSQL = `SELECT checked_at, answered_at, unanswered_since FROM service_probes WHERE service_id = $1 AND probe_id IS NOT NULL`
+
+// LastCheckOf returns the last check of a service; the zero one where it was not asked yet.
+func LastCheckOf(ctx context.Context, db postgres.DB, service uuid.UUID) (c LastCheck, err error) {
+	var answered, silent *time.Time
+	switch err := db.QueryRow(ctx, lastCheckSQL, service).Scan(&c.At, &answered, &silent); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return LastCheck{}, nil
+	case err != nil:
+		return LastCheck{}, fmt.Errorf("read the last check of service %s: %w", service, err)
+	}
+	if answered != nil {
+		c.AnsweredAt = *answered
+	}
+	if silent != nil {
+		c.SilentSince = *silent
+	}
+	return c, nil
+}

@@ -95,8 +95,21 @@ func TestRounds_AServiceThatStaysSilentIsHeld(t *testing.T) {
 func TestRounds_AnotherProbeOrARelistingBeginsAfresh(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
+	checked := func(when string, answered, isSilent bool) {
+		t.Helper()
+		c, err := LastCheckOf(t.Context(), s.db, s.service.ID)
+		if err != nil || c.At.IsZero() || c.AnsweredAt.IsZero() == answered || c.SilentSince.IsZero() == isSilent {
+			t.Errorf("%s: the last check is %+v (%v)", when, c, err)
+		}
+	}
+	if c, err := LastCheckOf(t.Context(), s.db, s.service.ID); err != nil || c != (LastCheck{}) {
+		t.Errorf("before the first round: %+v (%v)", c, err)
+	}
+	s.round(t, awake, nil)
+	checked("when it answered", true, false)
 	s.round(t, silent, nil)
 	s.round(t, silent, nil)
+	checked("when it did not", true, true)
 	if _, err := s.db.Exec(t.Context(), `UPDATE services SET probe_path = '/alive'`); err != nil {
 		t.Fatal(err)
 	}
