@@ -29,8 +29,8 @@ func callsFrom(s *apptest.Service, address, body string) apptest.Asking {
 	return a
 }
 
-// strikesOf returns what an admin sees of a service's strikes, and which service is to be looked at first.
-func strikesOf(t *testing.T, w *apptest.World, s *apptest.Service) (summary, sources map[string]any, first string) {
+// queueOf returns what an admin sees of a service's strikes, and which service is to be looked at first.
+func queueOf(t *testing.T, w *apptest.World, s *apptest.Service) (summary, sources map[string]any, first string) {
 	t.Helper()
 	_, one := w.Admin(t, http.MethodGet, "/api/v1/admin/strikes/"+s.Slug, nil)
 	summary, _ = one["summary"].(map[string]any)
@@ -89,7 +89,7 @@ func TestHostileCaller_IsStoppedAtItsFifthRefundAndSeenToBeAlone(t *testing.T) {
 		if open := w.OpenStrikes(t, s.Slug); len(open) != 1 || open[0].Deliveries != 1 {
 			t.Fatalf("after %d attacks the open strikes are %+v, want one", n, open)
 		}
-		summary, sources, first := strikesOf(t, w, s)
+		summary, sources, first := queueOf(t, w, s)
 		if summary["concentrated"] != true || summary["words"] != "1 of 1 from one address" || sources["networks"] != 1.0 || first != s.Slug {
 			t.Errorf("after %d attacks the queue begins with %s and says %v of this one, from %v networks", n, first, summary["words"], sources["networks"])
 		}
@@ -111,7 +111,7 @@ func TestHostileCaller_IsStoppedAtItsFifthRefundAndSeenToBeAlone(t *testing.T) {
 	expect(t, "another wallet", w.Pay(t, w.Payer(t, apptest.PriceUnits), terms, attack), http.StatusBadGateway, "upstream_5xx")
 	w.Shift(t, restOver)
 	expect(t, "one more wallet", w.Pay(t, w.Payer(t, apptest.PriceUnits), terms, attack), http.StatusBadGateway, "upstream_5xx")
-	summary, sources, first := strikesOf(t, w, s)
+	summary, sources, first := queueOf(t, w, s)
 	if words, _ := summary["words"].(string); summary["concentrated"] != true || !strings.HasPrefix(words, "2 of 2 from one address") ||
 		sources["networks"] != 1.0 || sources["payers"] != 2.0 || first != s.Slug {
 		t.Errorf("of two wallets at one address is said %q, of %v networks and %v payers; the queue begins with %s",
@@ -160,7 +160,7 @@ func TestHostileCaller_DelistsNobodyWhereTwoSourcesAreNeeded(t *testing.T) {
 			if state := stateOf(t, w, s); state != want {
 				t.Errorf("three strikes of one network make the service %v, want %s", state, want)
 			}
-			summary, sources, _ := strikesOf(t, w, s)
+			summary, sources, _ := queueOf(t, w, s)
 			if words, _ := summary["words"].(string); summary["concentrated"] != true || !strings.HasPrefix(words, "3 of 3 from one network") || sources["payers"] != 3.0 {
 				t.Errorf("the queue says %q, of %v payers", words, sources["payers"])
 			}

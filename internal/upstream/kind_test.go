@@ -47,7 +47,7 @@ func TestKindOf_NamesEveryErrorByItsTypeAndByHowFarTheRequestCame(t *testing.T) 
 		"local: not sent":                          {errors.New("net/http: invalid header field"), 0},
 		"dns: no such host":                        {&net.DNSError{IsNotFound: true, Name: "api.weather.example"}, resolving},
 		"dns: timeout":                             {&net.DNSError{IsTimeout: true, Name: "api.weather.example"}, resolving},
-		"dns: lookup failed":                      {&net.DNSError{IsTemporary: true, Name: "api.weather.example"}, resolving},
+		"dns: lookup failed":                       {&net.DNSError{IsTemporary: true, Name: "api.weather.example"}, resolving},
 		"tls: certificate expired":                 {certificate(x509.CertificateInvalidError{Reason: x509.Expired}), handshaking},
 		"tls: certificate not valid":               {certificate(x509.CertificateInvalidError{Reason: x509.IncompatibleUsage}), handshaking},
 		"tls: certificate of another host":         {certificate(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "api.weather.example"}), handshaking},
