@@ -1,0 +1,198 @@
+package simtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/strikes"
+)
+
+// A run is one sequence in step with a market, and everybody who looks on.
+type run struct {
+	t        *testing.T
+	seed     uint64
+	sequence *sequence
+	memory   *memory
+	oracle   *oracle
+	tally    tally
+	history  []string // of what happened last, for whoever has to find out
+	wrong    int
+}
+
+func newRun(t *testing.T, seed uint64, p strikes.Policy) *run {
+	t.Helper()
+	r := &run{t: t, seed: seed, sequence: newSequence(seed)}
+	var providerOf []int
+	for _, s := range r.sequence.services {
+		providerOf = append(providerOf, s.provider)
+	}
+	r.memory = newMemory(p, providerOf)
+	r.oracle = newOracle(len(providerOf), func() []trip { return r.memory.guard.trips })
+	return r
+}
+
+// wrongMax is how many faults a run tells of before it gives up.
+const wrongMax = 5
+
+func (r *run) errorf(format string, args ...any) {
+	r.t.Helper()
+	r.t.Errorf(format+"; SEED=%d", append(args, r.seed)...)
+	if r.wrong++; r.wrong >= wrongMax {
+		r.t.Fatalf("and more; SEED=%d", r.seed)
+	}
+}
+
+// A second is a market that has to come to the same verdicts.
+type second interface {
+	// instant moves its time.
+	instant(now time.Duration)
+	// record takes ends in, which may come in any order, and returns what can be seen of their services then.
+	record(ends []end) []sight
+	tick(c *conditions, now time.Duration)
+	// all is what can be seen of every service.
+	all() []sight
+}
+
+// until runs until so many calls have been recorded, beside a second market where there is one.
+func (r *run) until(n int, beside second) {
+	r.t.Helper()
+	for r.sequence.recorded < n {
+		since := r.sequence.now
+		due := r.sequence.advance()
+		due = due[:len(due)-max(0, r.sequence.recorded-n)]
+		now := r.sequence.now
+		if beside != nil {
+			beside.instant(now)
+		}
+		for len(due) > 0 {
+			together := 1
+			for together < len(due) && late(due[together]) == 0 {
+				together++
+			}
+			r.record(due[:together], beside)
+			due = due[together:]
+		}
+		trips := len(r.memory.guard.trips)
+		r.memory.tick(&r.sequence.conditions, now)
+		r.oracle.reconsider()
+		if beside != nil {
+			beside.tick(&r.sequence.conditions, now)
+		}
+		if len(r.memory.guard.trips) != trips {
+			r.judgeTrips(trips)
+		}
+		r.sequence.ask(r.memory, since)
+	}
+}
+
+// record lets everybody see calls, of which none changes what another one means.
+func (r *run) record(ends []end, beside second) {
+	r.t.Helper()
+	for _, e := range ends {
+		before := r.memory.sight(e.service)
+		effect := r.memory.record(e)
+		after := r.memory.sight(e.service)
+		r.tally.count(r.sequence.services[e.service].class, e, effect, before, after)
+		r.oracle.see(e)
+		r.judge(e)
+	}
+	if beside == nil {
+		return
+	}
+	for i, got := range beside.record(ends) {
+		if want := r.memory.sight(ends[i].service); got != want {
+			r.t.Fatalf("after call %d (%s) the database has\n%+v of %s, memory\n%+v; SEED=%d", ends[i].n, describe(ends[i]), got, slug(ends[i].service), want, r.seed)
+		}
+	}
+}
+
+func describe(e end) string {
+	asked := "not asked"
+	if e.wasAsked() {
+		asked = fmt.Sprintf("asked %s", e.asked)
+	}
+	return fmt.Sprintf("%s of %s, %s, recorded %s, by replica %d, from %s %s, wait %s: %s",
+		e.reason, slug(e.service), asked, e.at, e.replica, e.caller.origin(), e.source, e.wait, e.truth)
+}
+
+// judge compares what a call made of a service with what it has to.
+func (r *run) judge(e end) {
+	r.t.Helper()
+	got, want := r.memory.records[e.service].delisted, r.oracle.expected[e.service]
+	switch {
+	case got == nil && want != nil && want.n == e.n:
+		r.errorf("call %d (%s) has to delist, and does not", e.n, describe(e))
+	case got != nil && got.n == e.n && (want == nil || want.n != e.n):
+		r.errorf("call %d (%s) delists, and must not", e.n, describe(e))
+	}
+}
+
+// judgeTrips looks whether there is an outage in truth where one was seen.
+func (r *run) judgeTrips(from int) {
+	r.t.Helper()
+	for _, t := range r.memory.guard.trips[from:] {
+		if r.causeOf(t) == 0 {
+			r.errorf("at %s an outage of %s is seen, and there is none", r.sequence.now, scopeName(t.replica))
+		}
+	}
+}
+
+// aftermath is how long after the end of an outage its last calls come back.
+const aftermath = 2 * time.Minute
+
+// causeOf returns the outage that was seen, counted from 1; 0: none.
+func (r *run) causeOf(t trip) int {
+	began := t.state.Began.Sub(midnight)
+	for i, o := range r.sequence.outages {
+		if began >= o.from && began <= o.to+aftermath && (o.replica == fleet || t.replica == fleet || o.replica == t.replica) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func scopeName(replica int) string {
+	if replica == fleet {
+		return "the fleet"
+	}
+	return fmt.Sprintf("replica %d", replica)
+}
+
+// settle judges the market at the end of a run.
+func (r *run) settle() {
+	r.t.Helper()
+	for i, rec := range r.memory.records {
+		want := r.oracle.expected[i]
+		if (rec.state == catalog.Delisted) != (want != nil) {
+			r.errorf("%s (%s) is %s in the end, and has to be delisted: %v", slug(i), r.sequence.services[i].class, rec.state, want != nil)
+		}
+		if rec.delisted == nil {
+			continue
+		}
+		if foreign := rec.delisted.foreign(); foreign != "" {
+			r.errorf("%s (%s) is delisted by call %d, and one of its strikes is not its own doing: %s", slug(i), r.sequence.services[i].class, rec.delisted.n, foreign)
+		}
+	}
+}
+
+// foreign describes a strike without a single failure of the service's own doing; empty: there is none.
+func (d *delisting) foreign() string {
+	for _, s := range d.strikes {
+		own := false
+		var all []string
+		for _, e := range s.evidence {
+			own = own || e.truth == ownFault && e.outside
+			all = append(all, e.truth.String())
+		}
+		if !own {
+			return strings.Join(all, ", ")
+		}
+	}
+	return ""
+}
+
+var _ = call.OK

@@ -1,0 +1,25 @@
+package simtest
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+const (
+	aMillion = 100_000
+	seedOfCI = 6
+)
+
+func TestSimulation_AMillionCallsDelistWhomTheyHaveToAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	for name, seed := range map[string]uint64{"the same each time": seedOfCI, "another each time": rand.Uint64()} { //nolint:gosec // it is printed
+		t.Run(name, func(t *testing.T) {
+			started := time.Now()
+			r := newRun(t, seed, usual)
+			r.until(aMillion, nil)
+			r.settle()
+			t.Logf("SEED=%d took %s\n%s", seed, time.Since(started).Round(time.Millisecond), r.text())
+		})
+	}
+}
