@@ -50,3 +50,15 @@ func (Store) Start(ctx context.Context, db postgres.DB, service, delivery uuid.U
 	}
 	return nil
 }
+
+const endSQL = `
+UPDATE cooldowns SET until = market_now() WHERE service_id = $1 AND until > market_now()`
+
+// End lets a service have work again, and says whether it rested. Its row must be locked by the same transaction.
+func (Store) End(ctx context.Context, db postgres.DB, service uuid.UUID) (bool, error) {
+	tag, err := db.Exec(ctx, endSQL, service)
+	if err != nil {
+		return false, fmt.Errorf("end cooldown of service %s: %w", service, err)
+	}
+	return tag.RowsAffected() == 1, nil
+}

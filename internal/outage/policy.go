@@ -1,6 +1,7 @@
 package outage
 
 import (
+	"slices"
 	"time"
 
 	"market/internal/call"
@@ -79,6 +80,11 @@ func Joins(r call.Reason, asked bool, from call.Origin) bool {
 	return ends && row.Outcome == call.Failed && row.Party == call.Service
 }
 
+// Reasons are those that join, of whoever's call: see Joins.
+func Reasons() []call.Reason {
+	return slices.DeleteFunc(call.Reasons(), func(r call.Reason) bool { return !Joins(r, true, call.External) })
+}
+
 // Trips says by what an outage is known now; empty: by nothing.
 func (p Policy) Trips(f Facts) Cause {
 	switch {
@@ -128,7 +134,7 @@ func (p Policy) Next(s State, f Facts) State {
 			s.Cause = Canaries // and not by services alone any more
 		}
 		if p.goesOn(s.Cause, f) {
-			s.Held = f.At
+			s.Held = later(s.Held, f.At)
 		}
 		if p.over(s, f.At) {
 			s.Ended = f.At
@@ -140,7 +146,7 @@ func (p Policy) Next(s State, f Facts) State {
 		return p.begin(cause, s, f.At)
 	case Services:
 		if s.Cause == Services && f.At.Sub(s.Held) < p.Release {
-			s.Held = f.At // the failures that have been excused for long enough
+			s.Held = later(s.Held, f.At) // the failures that have been excused for long enough
 			return s
 		}
 		return p.begin(cause, s, f.At)
@@ -156,8 +162,16 @@ func (p Policy) over(s State, now time.Time) bool {
 // begin is the outage that begins now. It does not reach back into the one before: that has excused what it excuses.
 func (p Policy) begin(c Cause, last State, now time.Time) State {
 	s := State{Cause: c, Began: now, Reaches: now.Add(-p.Back), Held: now}
-	if last.Ended.After(s.Reaches) {
-		s.Reaches = last.Ended
+	if s.Reaches = later(s.Reaches, last.Ended); s.Reaches.After(now) {
+		s.Reaches = now
 	}
 	return s
+}
+
+// later is here because two replicas look one after the other and may write the other way round: nothing goes back by that.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
