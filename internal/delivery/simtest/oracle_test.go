@@ -10,38 +10,36 @@ import (
 //
 // A failure of the service's own doing, seen from outside, is an incident; those asked before a minute has passed since the incident began are the
 // same one. A success asked after the last failure of an incident ends it. The third incident within 24 hours delists. While our own outage is known, nothing
-// is an incident, nor is what consists of failures alone that an outage has excused since.
+// is an incident, and one that consists of nothing but what an outage excuses is taken back.
 //
 // It keeps the facts of a day, and counts anew from all of them each time.
 type oracle struct {
-	trips    func() []trip // outages as they were seen: that they were right is judged apart
-	facts    [][]fact      // of each service, in the order of recording
-	expected []*verdict    // of each service; nil: it stays
+	trips    func() []*trip // outages as they were seen: that they were right is judged apart
+	trusted  int            // how many of them are known already
+	facts    [][]fact       // of each service, in the order of recording
+	takenAt  map[taken]time.Duration
+	expected []int // of each service: the call that delists it; 0: it stays
 }
 
 // A fact is one call that says something.
 type fact struct {
-	success   bool
-	own       bool // the failure is the service's; otherwise it only looks so
-	asked, at time.Duration
-	replica   int
+	end
+	success bool
 }
 
-// A verdict is that a service leaves the shelf.
-type verdict struct {
-	n         int // of the call
-	incidents []incident
-}
+// taken names an incident by its service and its first call.
+type taken struct{ service, call int }
 
 // An incident is a group of failures.
 type incident struct {
-	began time.Duration
-	facts []fact
-	over  bool
+	failures []fact
+	over     bool
+	taken    bool          // back, for an outage of ours
+	until    time.Duration // when it is another incident
 }
 
-func newOracle(services int, trips func() []trip) *oracle {
-	return &oracle{trips: trips, facts: make([][]fact, services), expected: make([]*verdict, services)}
+func newOracle(services int, trips func() []*trip) *oracle {
+	return &oracle{trips: trips, facts: make([][]fact, services), expected: make([]int, services), takenAt: map[taken]time.Duration{}}
 }
 
 const (
@@ -50,104 +48,127 @@ const (
 	third       = 3
 )
 
-// looksOwn says whether a failure of ours looks to a replica like the service's.
-func looksOwn(r call.Reason) bool { return r == call.UpstreamTimeout || r == call.UpstreamUnreachable }
-
 // see takes the next recorded call in.
 func (o *oracle) see(e end) {
 	if !e.caller.outside() || !e.wasAsked() {
 		return
 	}
-	f := fact{success: e.truth == delivered, own: e.truth == ownFault, asked: e.asked, at: e.at, replica: e.replica}
-	if !f.success && !f.own && !(e.truth == ours && looksOwn(e.reason)) {
-		return
-	}
-	if !f.success && o.excused(f) {
+	f := fact{end: e, success: e.truth == delivered}
+	looksOwn := e.truth == ours && (e.reason == call.UpstreamTimeout || e.reason == call.UpstreamUnreachable)
+	if !f.success && e.truth != ownFault && !looksOwn || !f.success && o.excused(e) {
 		return
 	}
 	kept := o.facts[e.service]
-	for len(kept) > 0 && kept[0].at < e.at-aDay-time.Hour {
-		kept = kept[1:]
-	}
-	kept = append(kept, f)
-	o.facts[e.service] = kept
-	if f.success || o.expected[e.service] != nil {
-		return
-	}
-	incidents := incidentsOf(kept)
-	if last := incidents[len(incidents)-1]; len(last.facts) > 1 {
-		return // the failure belongs to one that was there
-	}
-	var standing []incident
-	for _, i := range incidents {
-		if !i.over && i.began > e.at-aDay && !o.allExcused(i) {
-			standing = append(standing, i)
+	if len(kept) > 0 && kept[0].at < e.at-2*aDay {
+		old := 0
+		for kept[old].at < e.at-aDay-time.Hour {
+			old++
 		}
+		kept = append(kept[:0], kept[old:]...)
 	}
-	if len(standing) >= third {
-		o.expected[e.service] = &verdict{n: e.n, incidents: standing}
+	o.facts[e.service] = append(kept, f)
+	if !f.success && o.expected[e.service] == 0 {
+		o.expected[e.service] = o.delists(e.service, e.n)
 	}
 }
 
-// incidentsOf groups failures, and ends those that a success came after.
-func incidentsOf(facts []fact) []incident {
-	var all []incident
-	for _, f := range facts {
+// delists returns the first call, from one on, that is the third incident of its service within a day; 0: none is.
+func (o *oracle) delists(service, from int) (decided int) {
+	o.walk(service, func(began *incident, all []*incident) bool {
+		if f := began.failures[0]; f.n >= from && standing(all, f.at) >= third {
+			decided = f.n
+		}
+		return decided == 0
+	})
+	return decided
+}
+
+// walk goes through the incidents of a service in the order of their beginnings, each with all so far, as long as it is told to.
+func (o *oracle) walk(service int, on func(began *incident, all []*incident) bool) (all []*incident) {
+	for _, f := range o.facts[service] {
 		switch last := len(all) - 1; {
 		case f.success:
-			for i := range all {
-				if newest := all[i].facts[len(all[i].facts)-1]; newest.at < f.asked {
-					all[i].over = true
-				}
+			for _, i := range all {
+				i.over = i.over || i.failures[len(i.failures)-1].at < f.asked
 			}
-		case last >= 0 && f.asked < all[last].began+oneIncident:
-			all[last].facts = append(all[last].facts, f)
+		case last >= 0 && f.asked < all[last].until:
+			all[last].failures = append(all[last].failures, f)
 		default:
-			all = append(all, incident{began: f.at, facts: []fact{f}})
+			began := &incident{failures: []fact{f}, until: f.at + oneIncident}
+			at, back := o.takenAt[taken{service, f.n}]
+			if began.taken = back; back {
+				began.until = min(began.until, at)
+			}
+			if all = append(all, began); !on(began, all) {
+				return all
+			}
 		}
 	}
 	return all
 }
 
+// standing counts incidents of the day before.
+func standing(all []*incident, now time.Duration) (n int) {
+	for _, i := range all {
+		if !i.over && !i.taken && i.failures[0].at > now-aDay {
+			n++
+		}
+	}
+	return n
+}
+
 // excused says whether an outage that was seen by now covers a failure.
-func (o *oracle) excused(f fact) bool {
+func (o *oracle) excused(e end) bool {
 	trips := o.trips()
 	for i := len(trips) - 1; i >= 0; i-- {
 		t := trips[i]
-		if !t.state.Ended.IsZero() && f.at-t.state.Ended.Sub(midnight) > time.Hour {
+		if !t.state.Ended.IsZero() && e.at-t.state.Ended.Sub(beginning) > time.Hour {
 			break // no call takes so long
 		}
-		if (t.replica == fleet || t.replica == f.replica) && !midnight.Add(f.at).Before(t.state.Reaches) &&
-			(t.state.Ended.IsZero() || !midnight.Add(f.asked).After(t.state.Ended)) {
+		if (t.replica == fleet || t.replica == e.replica) && !moment(e.at).Before(t.state.Reaches) &&
+			(t.state.Ended.IsZero() || !moment(e.asked).After(t.state.Ended)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (o *oracle) allExcused(i incident) bool {
-	for _, f := range i.facts {
-		if !o.excused(f) {
+// reconsider takes incidents back that an outage explains which is known since a moment ago.
+func (o *oracle) reconsider(now time.Duration) {
+	trips := o.trips()
+	if len(trips) == o.trusted {
+		return
+	}
+	reaches := moment(now)
+	for _, t := range trips[o.trusted:] {
+		if t.state.Reaches.Before(reaches) {
+			reaches = t.state.Reaches
+		}
+	}
+	o.trusted = len(trips)
+	for service, facts := range o.facts {
+		if n := len(facts); n == 0 || moment(facts[n-1].at).Before(reaches) {
+			continue
+		}
+		changed := false
+		for _, i := range o.walk(service, func(*incident, []*incident) bool { return true }) {
+			if i.over || i.taken || moment(i.failures[0].at).Before(reaches) || !o.allExcused(i) {
+				continue
+			}
+			o.takenAt[taken{service, i.failures[0].n}] = now
+			changed = true
+		}
+		if decided := o.expected[service]; changed && decided > 0 {
+			o.expected[service] = o.delists(service, decided)
+		}
+	}
+}
+
+func (o *oracle) allExcused(i *incident) bool {
+	for _, f := range i.failures {
+		if !o.excused(f.end) {
 			return false
 		}
 	}
 	return true
-}
-
-// reconsider takes verdicts back that an outage undoes.
-func (o *oracle) reconsider() {
-	for s, v := range o.expected {
-		if v == nil {
-			continue
-		}
-		left := 0
-		for _, i := range v.incidents {
-			if !o.allExcused(i) {
-				left++
-			}
-		}
-		if left < third {
-			o.expected[s] = nil
-		}
-	}
 }

@@ -68,9 +68,9 @@ func (r *run) text() string {
 			n++
 			rec := r.memory.records[i]
 			switch {
-			case rec.state != catalog.Delisted:
+			case rec.state == catalog.Listed:
 				listed++
-			case rec.delisted.foreign() == "":
+			case rec.foreign() == "":
 				right++
 			default:
 				wrong++

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/strikes"
 )
@@ -19,8 +18,9 @@ type run struct {
 	memory   *memory
 	oracle   *oracle
 	tally    tally
-	history  []string // of what happened last, for whoever has to find out
+
 	wrong    int
+	instants int
 }
 
 func newRun(t *testing.T, seed uint64, p strikes.Policy) *run {
@@ -31,7 +31,7 @@ func newRun(t *testing.T, seed uint64, p strikes.Policy) *run {
 		providerOf = append(providerOf, s.provider)
 	}
 	r.memory = newMemory(p, providerOf)
-	r.oracle = newOracle(len(providerOf), func() []trip { return r.memory.guard.trips })
+	r.oracle = newOracle(len(providerOf), func() []*trip { return r.memory.guard.trips })
 	return r
 }
 
@@ -46,19 +46,8 @@ func (r *run) errorf(format string, args ...any) {
 	}
 }
 
-// A second is a market that has to come to the same verdicts.
-type second interface {
-	// instant moves its time.
-	instant(now time.Duration)
-	// record takes ends in, which may come in any order, and returns what can be seen of their services then.
-	record(ends []end) []sight
-	tick(c *conditions, now time.Duration)
-	// all is what can be seen of every service.
-	all() []sight
-}
-
-// until runs until so many calls have been recorded, beside a second market where there is one.
-func (r *run) until(n int, beside second) {
+// until runs until so many calls have been recorded, beside a database where there is one.
+func (r *run) until(n int, beside *database) {
 	r.t.Helper()
 	for r.sequence.recorded < n {
 		since := r.sequence.now
@@ -78,9 +67,12 @@ func (r *run) until(n int, beside second) {
 		}
 		trips := len(r.memory.guard.trips)
 		r.memory.tick(&r.sequence.conditions, now)
-		r.oracle.reconsider()
+		r.oracle.reconsider(now)
 		if beside != nil {
 			beside.tick(&r.sequence.conditions, now)
+			if r.instants++; r.instants%everyInstants == 0 || len(r.memory.guard.trips) != trips {
+				r.compareAll(beside)
+			}
 		}
 		if len(r.memory.guard.trips) != trips {
 			r.judgeTrips(trips)
@@ -90,7 +82,7 @@ func (r *run) until(n int, beside second) {
 }
 
 // record lets everybody see calls, of which none changes what another one means.
-func (r *run) record(ends []end, beside second) {
+func (r *run) record(ends []end, beside *database) {
 	r.t.Helper()
 	for _, e := range ends {
 		before := r.memory.sight(e.service)
@@ -100,13 +92,8 @@ func (r *run) record(ends []end, beside second) {
 		r.oracle.see(e)
 		r.judge(e)
 	}
-	if beside == nil {
-		return
-	}
-	for i, got := range beside.record(ends) {
-		if want := r.memory.sight(ends[i].service); got != want {
-			r.t.Fatalf("after call %d (%s) the database has\n%+v of %s, memory\n%+v; SEED=%d", ends[i].n, describe(ends[i]), got, slug(ends[i].service), want, r.seed)
-		}
+	if beside != nil {
+		r.compare(ends, beside)
 	}
 }
 
@@ -122,11 +109,12 @@ func describe(e end) string {
 // judge compares what a call made of a service with what it has to.
 func (r *run) judge(e end) {
 	r.t.Helper()
-	got, want := r.memory.records[e.service].delisted, r.oracle.expected[e.service]
+	left, want := r.memory.records[e.service].left, r.oracle.expected[e.service]
+	delists := len(left) > 0 && left[len(left)-1].n == e.n
 	switch {
-	case got == nil && want != nil && want.n == e.n:
+	case !delists && want == e.n:
 		r.errorf("call %d (%s) has to delist, and does not", e.n, describe(e))
-	case got != nil && got.n == e.n && (want == nil || want.n != e.n):
+	case delists && want != e.n:
 		r.errorf("call %d (%s) delists, and must not", e.n, describe(e))
 	}
 }
@@ -145,8 +133,8 @@ func (r *run) judgeTrips(from int) {
 const aftermath = 2 * time.Minute
 
 // causeOf returns the outage that was seen, counted from 1; 0: none.
-func (r *run) causeOf(t trip) int {
-	began := t.state.Began.Sub(midnight)
+func (r *run) causeOf(t *trip) int {
+	began := t.state.Began.Sub(beginning)
 	for i, o := range r.sequence.outages {
 		if began >= o.from && began <= o.to+aftermath && (o.replica == fleet || t.replica == fleet || o.replica == t.replica) {
 			return i + 1
@@ -167,26 +155,26 @@ func (r *run) settle() {
 	r.t.Helper()
 	for i, rec := range r.memory.records {
 		want := r.oracle.expected[i]
-		if (rec.state == catalog.Delisted) != (want != nil) {
-			r.errorf("%s (%s) is %s in the end, and has to be delisted: %v", slug(i), r.sequence.services[i].class, rec.state, want != nil)
+		if (rec.state == catalog.Delisted) != (want > 0) {
+			r.errorf("%s (%s) is %s in the end, and has to be delisted: %v", slug(i), r.sequence.services[i].class, rec.state, want > 0)
 		}
-		if rec.delisted == nil {
-			continue
-		}
-		if foreign := rec.delisted.foreign(); foreign != "" {
-			r.errorf("%s (%s) is delisted by call %d, and one of its strikes is not its own doing: %s", slug(i), r.sequence.services[i].class, rec.delisted.n, foreign)
+		if foreign := rec.foreign(); foreign != "" {
+			r.errorf("%s (%s) is %s, and one of its strikes is not its own doing: %s", slug(i), r.sequence.services[i].class, rec.state, foreign)
 		}
 	}
 }
 
-// foreign describes a strike without a single failure of the service's own doing; empty: there is none.
-func (d *delisting) foreign() string {
-	for _, s := range d.strikes {
+// foreign describes a strike without a single failure of the service's own doing, among those that took it off the shelf; empty: there is none.
+func (r *record) foreign() string {
+	if len(r.left) == 0 {
+		return ""
+	}
+	for _, s := range r.left[0].strikes {
 		own := false
 		var all []string
-		for _, e := range s.evidence {
-			own = own || e.truth == ownFault && e.outside
-			all = append(all, e.truth.String())
+		for _, f := range s.evidence {
+			own = own || f.truth == ownFault && f.caller.outside()
+			all = append(all, describe(f.end))
 		}
 		if !own {
 			return strings.Join(all, ", ")
@@ -194,5 +182,3 @@ func (d *delisting) foreign() string {
 	}
 	return ""
 }
-
-var _ = call.OK

@@ -70,7 +70,7 @@ func (s *sequence) advance() []end {
 }
 
 func late(e end) int {
-	if e.row().Outcome == call.Failed {
+	if e.row.Outcome == call.Failed {
 		return 1
 	}
 	return 0
@@ -151,7 +151,7 @@ func (s *sequence) callOf(market shelf, at int, from caller) {
 		a := s.reached(&e, at, from)
 		e.reason, e.truth, e.wait, takes = a.reason, a.truth, a.wait, a.takes
 	}
-	e.at = s.now + takes
+	e.at, e.row = s.now+takes, rowOf[e.reason]
 	heap.Push(&s.underWay, e)
 }
 

@@ -23,3 +23,17 @@ func TestSimulation_AMillionCallsDelistWhomTheyHaveToAndNobodyElse(t *testing.T)
 		})
 	}
 }
+
+const prefix = 20_000
+
+func TestSimulation_TheDatabaseComesToTheSameVerdictsCallByCall(t *testing.T) {
+	t.Parallel()
+	started := time.Now()
+	r := newRun(t, seedOfCI, usual)
+	beside := newDatabase(t, r.sequence.services, usual)
+	r.until(prefix, beside)
+	r.compareAll(beside)
+	r.settle()
+	took := time.Since(started)
+	t.Logf("SEED=%d took %s, %d calls a second\n%s", r.seed, took.Round(time.Millisecond), int(prefix/took.Seconds()), r.text())
+}

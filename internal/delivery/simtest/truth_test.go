@@ -68,6 +68,7 @@ type end struct {
 	asked   time.Duration // notAsked: the service was not
 	at      time.Duration // when it is recorded
 	reason  call.Reason
+	row     call.Row      // of the reason: its outcome, and the party before anything is excused
 	wait    time.Duration // what a throttling service asks for
 	truth   doing
 	outage  int // of ours that ended it, from 1; 0: none
@@ -75,13 +76,13 @@ type end struct {
 
 const notAsked = time.Duration(-1)
 
-// row is what the reason says of the outcome and the party, before anything is excused.
-func (e end) row() call.Row {
-	row, ends := call.RowOf(e.reason)
-	if !ends {
-		panic("simtest: reason " + string(e.reason) + " ends no call")
+// rowOf is what a reason says of the outcome and the party.
+var rowOf = func() map[call.Reason]call.Row {
+	rows := map[call.Reason]call.Row{}
+	for _, row := range call.Rows() {
+		rows[row.Reason] = row
 	}
-	return row
-}
+	return rows
+}()
 
 func (e end) wasAsked() bool { return e.asked != notAsked }
