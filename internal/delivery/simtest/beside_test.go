@@ -8,6 +8,9 @@ import (
 // everyInstants is after how many instants every service is compared, and not only those that were called.
 const everyInstants = 500
 
+// quietEach is after how many instants a replica looks that has nothing to see.
+const quietEach = 10
+
 // compare looks whether the database has come to the verdicts of memory on calls that were just recorded.
 func (r *run) compare(ends []end, beside *database) {
 	r.t.Helper()

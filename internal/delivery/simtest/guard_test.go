@@ -182,6 +182,26 @@ func (g *guard) unsettled() []*trip {
 	return all
 }
 
+// quiet says that no replica has anything to see: nobody's tick would change anything.
+func (g *guard) quiet(c *conditions, now time.Duration) bool {
+	if len(g.unsettled()) > 0 {
+		return false
+	}
+	for replica := range replicas {
+		if soundings(c, now, replica) != (outage.Soundings{}) {
+			return false
+		}
+	}
+	g.stamp++
+	failed := 0
+	for i := len(g.recent) - 1; i >= 0 && g.recent[i].at > now-g.policy.Window; i-- {
+		if g.recent[i].failed && g.first(g.seen.failed, g.recent[i].service) {
+			failed++
+		}
+	}
+	return failed < g.policy.Services
+}
+
 // soundingsApart is how often a replica asks its canaries once one has failed.
 const soundingsApart = 5 * time.Second
 

@@ -21,6 +21,7 @@ type run struct {
 
 	wrong    int
 	instants int
+	ticked   time.Duration
 }
 
 func newRun(t *testing.T, seed uint64, p strikes.Policy) *run {
@@ -65,19 +66,45 @@ func (r *run) until(n int, beside *database) {
 			r.record(due[:together], beside)
 			due = due[together:]
 		}
-		trips := len(r.memory.guard.trips)
-		r.memory.tick(&r.sequence.conditions, now)
-		r.oracle.reconsider(now)
-		if beside != nil {
-			beside.tick(&r.sequence.conditions, now)
-			if r.instants++; r.instants%everyInstants == 0 || len(r.memory.guard.trips) != trips {
-				r.compareAll(beside)
-			}
-		}
-		if len(r.memory.guard.trips) != trips {
-			r.judgeTrips(trips)
-		}
+		r.tick(now, beside)
 		r.sequence.ask(r.memory, since)
+	}
+}
+
+// tickEach is how often a replica looks for outages of ours.
+const tickEach = time.Second
+
+// tick is the look of every replica. Where memory knows that they have nothing to see, one of them looks all the same, now and then.
+func (r *run) tick(now time.Duration, beside *database) {
+	r.t.Helper()
+	r.instants++
+	if beside != nil && r.instants%everyInstants == 0 {
+		r.compareAll(beside)
+	}
+	if now < r.ticked+tickEach {
+		return
+	}
+	r.ticked = now
+	c, trips := &r.sequence.conditions, len(r.memory.guard.trips)
+	quiet := r.memory.guard.quiet(c, now)
+	if !quiet {
+		r.memory.tick(c, now)
+		r.oracle.reconsider(now)
+	}
+	switch {
+	case beside == nil:
+	case !quiet:
+		beside.tick(c, now, 0, replicas)
+	case r.instants%quietEach == 0:
+		one := r.instants / quietEach % replicas
+		beside.tick(c, now, one, one+1)
+	}
+	if len(r.memory.guard.trips) == trips {
+		return
+	}
+	r.judgeTrips(trips)
+	if beside != nil {
+		r.compareAll(beside)
 	}
 }
 
