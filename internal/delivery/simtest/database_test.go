@@ -76,8 +76,8 @@ func (d *database) instant(now time.Duration) {
 // atOnce is how many calls are recorded at one time.
 const atOnce = 8
 
-// record records calls, all at once, and returns what can be seen of their services then.
-func (d *database) record(ends []end) []sight {
+// record records calls, all at once.
+func (d *database) record(ends []end) {
 	d.t.Helper()
 	var all errgroup.Group
 	all.SetLimit(atOnce)
@@ -97,11 +97,6 @@ func (d *database) record(ends []end) []sight {
 		d.since = 0
 		d.analyze()
 	}
-	of := make([]int, len(ends))
-	for i, e := range ends {
-		of[i] = e.service
-	}
-	return d.sights(of)
 }
 
 // analyzeEach is after how many calls the planner is told what the tables hold: the servers of tests do not find that out by themselves.

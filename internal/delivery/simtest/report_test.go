@@ -49,6 +49,32 @@ func (t *tally) count(c class, e end, effect strikes.Effect, before, after sight
 	}
 }
 
+const heading = `# The last simulation through Postgres
+
+` + "`make sim`" + ` writes this file. 500 services of 120 providers are called for days of market time, while our own way out, the facilitator, and callers fail. The generator
+knows the truth of every call. The market that runs, recorder, guard and Postgres, has to come to the verdicts of a small model of it, call by call, and the
+model to those of an oracle, which knows the truth and the rule and nothing of the policies' code.
+
+| | |
+|---|---|
+| commit | %s |
+| seed | %d |
+| calls | %d |
+| took | %s |
+| calls a second | %d |
+| verdict | %s |
+
+`
+
+// file is the result of a run as it is kept.
+func (r *run) file(commit string, took time.Duration) string {
+	verdict := "every check passed"
+	if r.t.Failed() {
+		verdict = "FAILED"
+	}
+	return fmt.Sprintf(heading, commit, r.seed, r.sequence.recorded, took.Round(time.Second), int(float64(r.sequence.recorded)/took.Seconds()), verdict) + r.text()
+}
+
 // text is what a run came to, in tables.
 func (r *run) text() string {
 	var b strings.Builder

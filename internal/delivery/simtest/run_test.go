@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"market/internal/catalog"
 	"market/internal/strikes"
 )
 
@@ -14,6 +13,7 @@ import (
 type run struct {
 	t        *testing.T
 	seed     uint64
+	started  time.Time
 	sequence *sequence
 	memory   *memory
 	oracle   *oracle
@@ -26,7 +26,7 @@ type run struct {
 
 func newRun(t *testing.T, seed uint64, p strikes.Policy) *run {
 	t.Helper()
-	r := &run{t: t, seed: seed, sequence: newSequence(seed)}
+	r := &run{t: t, seed: seed, started: time.Now(), sequence: newSequence(seed)}
 	var providerOf []int
 	for _, s := range r.sequence.services {
 		providerOf = append(providerOf, s.provider)
@@ -41,16 +41,24 @@ const wrongMax = 5
 
 func (r *run) errorf(format string, args ...any) {
 	r.t.Helper()
-	r.t.Errorf(format+"; SEED=%d", append(args, r.seed)...)
+	r.t.Errorf(format+"; MARKET_SIM_SEED=%d", append(args, r.seed)...)
 	if r.wrong++; r.wrong >= wrongMax {
-		r.t.Fatalf("and more; SEED=%d", r.seed)
+		r.t.Fatalf("and more; MARKET_SIM_SEED=%d", r.seed)
 	}
 }
+
+// sayEach is after how many calls a run beside a database says how far it is.
+const sayEach = 50_000
 
 // until runs until so many calls have been recorded, beside a database where there is one.
 func (r *run) until(n int, beside *database) {
 	r.t.Helper()
+	next := sayEach
 	for r.sequence.recorded < n {
+		if beside != nil && r.sequence.recorded >= next {
+			r.t.Logf("%d calls after %s, %s of market time", r.sequence.recorded, time.Since(r.started).Round(time.Second), r.sequence.now.Round(time.Minute))
+			next += sayEach
+		}
 		since := r.sequence.now
 		due := r.sequence.advance()
 		due = due[:len(due)-max(0, r.sequence.recorded-n)]
@@ -137,12 +145,12 @@ func describe(e end) string {
 func (r *run) judge(e end) {
 	r.t.Helper()
 	left, want := r.memory.records[e.service].left, r.oracle.expected[e.service]
-	delists := len(left) > 0 && left[len(left)-1].n == e.n
+	leaves := len(left) > 0 && left[0].n == e.n
 	switch {
-	case !delists && want == e.n:
-		r.errorf("call %d (%s) has to delist, and does not", e.n, describe(e))
-	case delists && want != e.n:
-		r.errorf("call %d (%s) delists, and must not", e.n, describe(e))
+	case !leaves && want == e.n:
+		r.errorf("with call %d (%s) the service has to leave the shelf, and does not", e.n, describe(e))
+	case leaves && want != e.n:
+		r.errorf("with call %d (%s) the service leaves the shelf, and must not", e.n, describe(e))
 	}
 }
 
@@ -182,8 +190,8 @@ func (r *run) settle() {
 	r.t.Helper()
 	for i, rec := range r.memory.records {
 		want := r.oracle.expected[i]
-		if (rec.state == catalog.Delisted) != (want > 0) {
-			r.errorf("%s (%s) is %s in the end, and has to be delisted: %v", slug(i), r.sequence.services[i].class, rec.state, want > 0)
+		if rec.state.Sells() == (want > 0) {
+			r.errorf("%s (%s) is %s in the end, and has to be off the shelf: %v", slug(i), r.sequence.services[i].class, rec.state, want > 0)
 		}
 		if foreign := rec.foreign(); foreign != "" {
 			r.errorf("%s (%s) is %s, and one of its strikes is not its own doing: %s", slug(i), r.sequence.services[i].class, rec.state, foreign)

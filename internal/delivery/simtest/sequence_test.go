@@ -21,7 +21,7 @@ type sequence struct {
 	reach    []float64 // of the services' weights, added up
 	now      time.Duration
 	recorded int
-	underWay calls
+	underWay underWay
 	asked    int
 	attack   attack
 }
@@ -248,14 +248,16 @@ func poisson(r *rand.Rand, mean float64) int {
 	return n
 }
 
-// calls are those under way, the next one to end first.
-type calls []end
+// underWay are the calls that have not ended, the next one to end first.
+type underWay []end
 
-func (c calls) Len() int           { return len(c) }
-func (c calls) Less(i, j int) bool { return c[i].at < c[j].at || c[i].at == c[j].at && c[i].n < c[j].n }
-func (c calls) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *calls) Push(x any)        { *c = append(*c, x.(end)) } //nolint:errcheck // it holds nothing else
-func (c *calls) Pop() any {
+func (c underWay) Len() int { return len(c) }
+func (c underWay) Less(i, j int) bool {
+	return c[i].at < c[j].at || c[i].at == c[j].at && c[i].n < c[j].n
+}
+func (c underWay) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c *underWay) Push(x any)   { *c = append(*c, x.(end)) } //nolint:errcheck // it holds nothing else
+func (c *underWay) Pop() any {
 	last := (*c)[len(*c)-1]
 	*c = (*c)[:len(*c)-1]
 	return last
