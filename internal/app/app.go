@@ -136,7 +136,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if !c.StrikeFold {
 		fold = 0
 	}
-	policy := strikes.Policy{Limit: c.StrikeLimit, Window: c.StrikeWindow, Fold: fold}
+	policy := strikes.Policy{Limit: c.StrikeLimit, Window: c.StrikeWindow, Fold: fold, Sources: c.StrikeSources}
 	signIn, err := signInOf(a.publicURL, rails)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ type Config struct {
 	StrikeFold    bool          `env:"MARKET_STRIKE_FOLD" envDefault:"1" expect:"0 or 1" meaning:"concurrent failures of one incident are one strike"`
 	StrikeWindow  time.Duration `env:"MARKET_STRIKE_WINDOW" envDefault:"24h" expect:"a duration from 1s to 8760h" meaning:"how long an open strike counts"`
 	StrikeLimit   int           `env:"MARKET_STRIKE_LIMIT" envDefault:"3" expect:"a number from 1 to 100" meaning:"open strikes in the window that delist a service"`
+	StrikeSources int           `env:"MARKET_STRIKE_SOURCES" envDefault:"1" expect:"a number from 1 to 100" meaning:"different networks (/24, or /48 of IPv6) that the evidence of these strikes has to come from: with fewer the service is held for a review"`
 	Cooldown      time.Duration `env:"MARKET_COOLDOWN" envDefault:"60s" expect:"a duration from 1ms to 24h" meaning:"how long a service rests after a failure"`
 	ProbeTTL      time.Duration `env:"MARKET_PROBE_TTL" envDefault:"5s" expect:"a duration from 1ms to 10m" meaning:"how long a liveness verdict counts"`
 	Canaries      Canaries      `env:"MARKET_CANARIES" expect:"at most 8 of host:port or URLs, separated by commas, or none" shown:"none" meaning:"hosts that are always up: while one of them takes no connection, a service that cannot be connected to in time is not blamed"`

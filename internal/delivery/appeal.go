@@ -138,13 +138,13 @@ const appealedSinceSQL = `
 SELECT EXISTS (SELECT 1 FROM appeals WHERE service_id = $1 AND (strike_id = $2 OR strike_id IS NULL) AND at > $3)`
 
 // undecided refuses a decision about a strike on which one stands, with who made it, when and why.
-func (r *Review) undecided(ctx context.Context, tx pgx.Tx, c Case, strike uuid.UUID) error {
-	subject := audit.Strike(strike)
-	latest, err := r.audit.Latest(ctx, tx, subject.Kind, []string{subject.Name})
+func (r *Review) undecided(ctx context.Context, tx pgx.Tx, c subject, strike uuid.UUID) error {
+	of := audit.Strike(strike)
+	latest, err := r.audit.Latest(ctx, tx, of.Kind, []string{of.Name})
 	if err != nil {
 		return err
 	}
-	made, decided := latest[subject.Name]
+	made, decided := latest[of.Name]
 	switch state := c.Strikes[strike]; {
 	case state == strikes.Archived:
 		return refusal.New(call.Conflict, "the strike is archived: its service was put back on the shelf since, and it does not count")
@@ -189,6 +189,14 @@ const appealsSQL = appealColumnsSQL + `
 // Appeals returns appeals of a service, the newest first: those before one, where it is given, at most limit.
 func Appeals(ctx context.Context, db postgres.DB, service uuid.UUID, before uuid.UUID, limit int) ([]Appeal, error) {
 	return readAppeals(ctx, db, appealsSQL, service, idOrNull(before), limit)
+}
+
+const appealsAboutSQL = appealColumnsSQL + `
+ WHERE a.service_id = $1 AND a.strike_id IS NULL ORDER BY a.id DESC LIMIT $2`
+
+// AppealsAbout returns the appeals about a service that are against none of its strikes, the newest first, at most limit.
+func AppealsAbout(ctx context.Context, db postgres.DB, service uuid.UUID, limit int) ([]Appeal, error) {
+	return readAppeals(ctx, db, appealsAboutSQL, service, limit)
 }
 
 const appealsOfSQL = appealColumnsSQL + `

@@ -40,12 +40,12 @@ func TestRecorder_Record_TheLimitDelistsWithItsEvidence(t *testing.T) {
 	if !strings.Contains(reason, "3 strikes") {
 		t.Errorf("delisted for %q, want it to say 3 strikes", reason)
 	}
-	open, err := s.recorder.OpenStrikes(t.Context(), s.db)
-	if err != nil || len(open) != policy.Limit {
-		t.Fatalf("%d open strikes, %v; want %d", len(open), err, policy.Limit)
+	queue, err := s.recorder.StrikesOfAll(t.Context(), 0, 10)
+	if err != nil || len(queue.Strikes) != policy.Limit {
+		t.Fatalf("%d open strikes, %v; want %d", len(queue.Strikes), err, policy.Limit)
 	}
-	for i, strike := range open {
-		if strike.Service != "weather" || strike.Deliveries != 1 || len(strike.Calls) != 1 || strike.Calls[0] != calls[i] {
+	for i, strike := range queue.Strikes {
+		if strike.Service != s.service.ID || strike.Spread.Evidence != 1 || len(strike.Calls) != 1 || strike.Calls[0] != calls[i] {
 			t.Errorf("strike %d = %+v, want call %s as its evidence", i, strike, calls[i])
 		}
 	}

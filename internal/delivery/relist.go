@@ -20,7 +20,7 @@ type Order struct {
 // Relist puts a service back on the shelf. Where it was delisted or held, its strikes were looked at: they are archived, and its cooldown ends. What
 // an admin had suspended keeps its strikes. A service that is on the shelf, or retired, is a refusal with Conflict.
 func (r *Review) Relist(ctx context.Context, slug string, o Order) (catalog.Service, Decision, error) {
-	return r.order(ctx, audit.Relist, catalog.CauseRelisting, slug, o, func(tx pgx.Tx, before Case) error {
+	return r.order(ctx, audit.Relist, catalog.CauseRelisting, slug, o, func(tx pgx.Tx, before subject) error {
 		if before.State == catalog.Suspended {
 			return nil
 		}
@@ -35,11 +35,11 @@ func (r *Review) Relist(ctx context.Context, slug string, o Order) (catalog.Serv
 // Suspend takes a service off the shelf until it is relisted. Calls that are under way end as they would have. One that is off the shelf for its
 // strikes, suspended already, or retired, is a refusal with Conflict.
 func (r *Review) Suspend(ctx context.Context, slug string, o Order) (catalog.Service, Decision, error) {
-	return r.order(ctx, audit.Suspend, catalog.CauseSuspension, slug, o, func(pgx.Tx, Case) error { return nil })
+	return r.order(ctx, audit.Suspend, catalog.CauseSuspension, slug, o, func(pgx.Tx, subject) error { return nil })
 }
 
 // order makes one decision about a service.
-func (r *Review) order(ctx context.Context, action audit.Action, cause catalog.Cause, slug string, o Order, do func(tx pgx.Tx, before Case) error,
+func (r *Review) order(ctx context.Context, action audit.Action, cause catalog.Cause, slug string, o Order, do func(tx pgx.Tx, before subject) error,
 ) (service catalog.Service, d Decision, err error) {
 	if !mayReview(o.By) {
 		return catalog.Service{}, Decision{}, fmt.Errorf("review: %s of service %s: %q decides nothing", action, slug, o.By.Actor)

@@ -53,7 +53,11 @@ type Case struct {
 	// Strikes are those that were open before, and the one that was decided on, the first 100.
 	Strikes       map[uuid.UUID]strikes.State `json:"strikes"`
 	CooldownUntil *time.Time                  `json:"cooldown_until,omitempty"` // nil: it does not rest
+}
 
+// A subject is a service whose row is locked, and how it stands.
+type subject struct {
+	Case
 	service uuid.UUID
 	slug    string
 }
@@ -68,7 +72,7 @@ SELECT s.id, s.slug, s.state,
   FROM services s WHERE s.id = $1`
 
 // look reads how a service stands, with the strikes that are open and those named. Its row is locked.
-func (r *Review) look(ctx context.Context, tx pgx.Tx, service uuid.UUID, of ...uuid.UUID) (c Case, err error) {
+func (r *Review) look(ctx context.Context, tx pgx.Tx, service uuid.UUID, of ...uuid.UUID) (c subject, err error) {
 	if of == nil {
 		of = []uuid.UUID{}
 	}
@@ -78,7 +82,7 @@ func (r *Review) look(ctx context.Context, tx pgx.Tx, service uuid.UUID, of ...u
 		err = json.Unmarshal(states, &c.Strikes)
 	}
 	if err != nil {
-		return Case{}, fmt.Errorf("look at service %s: %w", service, err)
+		return subject{}, fmt.Errorf("look at service %s: %w", service, err)
 	}
 	return c, nil
 }
@@ -87,7 +91,7 @@ func (r *Review) look(ctx context.Context, tx pgx.Tx, service uuid.UUID, of ...u
 // was taken off the shelf by it, the service is again what it was before. One that was cleared did not count already. A strike that a review has
 // closed, or that was upheld and not appealed against since, is a refusal with Conflict.
 func (r *Review) Void(ctx context.Context, strike uuid.UUID, by catalog.Author, reason string) (Decision, error) {
-	return r.decide(ctx, audit.Void, strike, by, reason, func(tx pgx.Tx, before Case) error {
+	return r.decide(ctx, audit.Void, strike, by, reason, func(tx pgx.Tx, before subject) error {
 		rests, err := startedRest(ctx, tx, strike)
 		if err != nil {
 			return err
@@ -106,7 +110,7 @@ func (r *Review) Void(ctx context.Context, strike uuid.UUID, by catalog.Author, 
 
 // Uphold finds that a strike stays. It stands until the provider appeals against it; until then another decision is a refusal with Conflict.
 func (r *Review) Uphold(ctx context.Context, strike uuid.UUID, by catalog.Author, reason string) (Decision, error) {
-	return r.decide(ctx, audit.Uphold, strike, by, reason, func(pgx.Tx, Case) error { return nil })
+	return r.decide(ctx, audit.Uphold, strike, by, reason, func(pgx.Tx, subject) error { return nil })
 }
 
 const (
@@ -128,7 +132,7 @@ func startedRest(ctx context.Context, tx pgx.Tx, strike uuid.UUID) (started bool
 
 // decide makes one decision about a strike that nobody has decided about yet.
 func (r *Review) decide(ctx context.Context, action audit.Action, strike uuid.UUID, by catalog.Author, reason string,
-	do func(tx pgx.Tx, before Case) error,
+	do func(tx pgx.Tx, before subject) error,
 ) (d Decision, err error) {
 	if !mayReview(by) {
 		return Decision{}, fmt.Errorf("review: %s of strike %s: %q decides nothing", action, strike, by.Actor)
@@ -177,7 +181,7 @@ func wrapReview(action audit.Action, err error) error {
 }
 
 // keep writes the entry of a decision, with how its service stood before and stands now, and counts the appeals as answered that it answers.
-func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.Author, before Case, strike *uuid.UUID) (Decision, error) {
+func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.Author, before subject, strike *uuid.UUID) (Decision, error) {
 	touched := make([]uuid.UUID, 0, len(before.Strikes))
 	for id := range before.Strikes {
 		touched = append(touched, id)
@@ -186,18 +190,18 @@ func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.
 	if err != nil {
 		return Decision{}, err
 	}
-	if e.Before, err = json.Marshal(before); err != nil {
+	if e.Before, err = json.Marshal(before.Case); err != nil {
 		return Decision{}, fmt.Errorf("keep what stood before: %w", err)
 	}
-	if e.After, err = json.Marshal(after); err != nil {
+	if e.After, err = json.Marshal(after.Case); err != nil {
 		return Decision{}, fmt.Errorf("keep what stands now: %w", err)
 	}
 	e.Actor, e.By, e.Service = string(by.Actor), by.Name, before.service
 	if e, err = r.audit.Add(ctx, tx, e); err != nil {
 		return Decision{}, err
 	}
-	if err := r.answer(ctx, tx, e, strike, before, after); err != nil {
+	if err := r.answer(ctx, tx, e, strike, before.Case, after.Case); err != nil {
 		return Decision{}, err
 	}
-	return Decision{Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before, After: after}, nil
+	return Decision{Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before.Case, After: after.Case}, nil
 }

@@ -49,7 +49,7 @@ var backTo = map[catalog.State]catalog.Cause{
 
 // undo puts a service back where it belongs by the strikes that still count. Strikes that came after it left, by calls that were under way, are counted
 // as if it had stayed: where they alone take it off the shelf, it stays off.
-func (r *Review) undo(ctx context.Context, tx pgx.Tx, before Case, change catalog.Change) error {
+func (r *Review) undo(ctx context.Context, tx pgx.Tx, before subject, change catalog.Change) error {
 	if before.State != catalog.Delisted && before.State != catalog.Held {
 		return nil
 	}
@@ -83,7 +83,7 @@ SELECT at, from_state, to_state FROM service_events WHERE service_id = $1 AND to
 )
 
 // departures returns the times that strikes took a service off the shelf since it was last on it, the newest first, each counted again.
-func (r *Review) departures(ctx context.Context, tx pgx.Tx, before Case) ([]departure, error) {
+func (r *Review) departures(ctx context.Context, tx pgx.Tx, before subject) ([]departure, error) {
 	all, err := readDepartures(ctx, tx, before.service)
 	if err != nil {
 		return nil, err

@@ -14,15 +14,15 @@ import (
 
 // An appealView is what a provider said to a strike or to its service being off the shelf, with the decision that answered it.
 type appealView struct {
-	ID     uuid.UUID   `json:"id"`
-	Strike *uuid.UUID  `json:"strike,omitempty"` // left out for one about the service
-	At     string      `json:"at"`
-	By     string      `json:"by"`
-	Text   string      `json:"text"`
-	Answer *appealAnswer `json:"answer,omitempty"` // left out while it waits
+	ID     uuid.UUID     `json:"id"`
+	Strike *uuid.UUID    `json:"strike,omitempty"` // left out for one about the service
+	At     string        `json:"at"`
+	By     string        `json:"by"`
+	Text   string        `json:"text"`
+	Answer *answeredView `json:"answer,omitempty"` // left out while it waits
 }
 
-type appealAnswer struct {
+type answeredView struct {
 	Action audit.Action `json:"action"`
 	At     string       `json:"at"`
 	By     string       `json:"by"`
@@ -35,7 +35,7 @@ func appealViewOf(a delivery.Appeal) appealView {
 		v.Strike = &a.Strike
 	}
 	if a.Answer != nil {
-		v.Answer = &appealAnswer{Action: a.Answer.Action, At: timeJSON(a.Answer.At), By: a.Answer.By, Reason: a.Answer.Reason}
+		v.Answer = &answeredView{Action: a.Answer.Action, At: timeJSON(a.Answer.At), By: a.Answer.By, Reason: a.Answer.Reason}
 	}
 	return v
 }

@@ -64,9 +64,9 @@ type Policy struct {
 type Verdict int
 
 const (
-	_       Verdict = iota // invalid, so that a forgotten case cannot pass for Stays
-	Stays                  // there are not enough
-	Holds                  // there are, but of too few sources: a person decides
+	_     Verdict = iota // invalid, so that a forgotten case cannot pass for Stays
+	Stays                // there are not enough
+	Holds                // there are, but of too few sources: a person decides
 	Delists
 )
 
