@@ -61,7 +61,9 @@ func (r *run) until(n int, beside *database) {
 		}
 		since := r.sequence.now
 		due := r.sequence.advance()
-		due = due[:len(due)-max(0, r.sequence.recorded-n)]
+		if over := r.sequence.recorded - n; over > 0 {
+			due, r.sequence.recorded = due[:len(due)-over], n
+		}
 		now := r.sequence.now
 		if beside != nil {
 			beside.instant(now)
