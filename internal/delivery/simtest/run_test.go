@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"market/internal/call"
 	"market/internal/strikes"
 )
 
@@ -127,7 +128,7 @@ func (r *run) record(ends []end, beside *database) {
 		after := r.memory.sight(e.service)
 		r.tally.count(r.sequence.services[e.service].class, e, effect, before, after)
 		r.oracle.see(e)
-		r.judge(e)
+		r.judge(e, before, after)
 	}
 	if beside != nil {
 		r.compare(ends, beside)
@@ -144,8 +145,19 @@ func describe(e end) string {
 }
 
 // judge compares what a call made of a service with what it has to.
-func (r *run) judge(e end) {
+func (r *run) judge(e end, before, after sight) {
 	r.t.Helper()
+	// A failure of ours that looks like the service's counts until the outage is known. Whether it is taken back then is judged in its turn.
+	looksOwn := e.truth == ownFault || e.truth == ours && (e.reason == call.UpstreamTimeout || e.reason == call.UpstreamUnreachable)
+	if proves := after.Strikes > before.Strikes || after.Evidence > before.Evidence; proves && !(looksOwn && e.caller.outside()) {
+		r.errorf("call %d (%s) is evidence, and must not be", e.n, describe(e))
+	}
+	if after.Cleared > before.Cleared && !(e.truth == delivered && e.caller.outside()) {
+		r.errorf("call %d (%s) clears, and must not", e.n, describe(e))
+	}
+	if after.Until > before.Until && !((looksOwn || e.truth == flagged) && e.caller.outside()) {
+		r.errorf("call %d (%s) begins a rest, and must not", e.n, describe(e))
+	}
 	left, want := r.memory.records[e.service].left, r.oracle.expected[e.service]
 	leaves := len(left) > 0 && left[0].n == e.n
 	switch {
@@ -163,7 +175,24 @@ func (r *run) judgeTrips(from int) {
 		if r.causeOf(t) == 0 {
 			r.errorf("at %s an outage of %s is seen, and there is none", r.sequence.now, scopeName(t.replica))
 		}
+		for i, rec := range r.memory.records {
+			for _, s := range rec.strikes {
+				if s.state == strikes.Open && s.blames(t) {
+					r.errorf("at %s an outage of %s is known, and %s keeps a strike of %s for it", r.sequence.now, scopeName(t.replica), slug(i), s.opened)
+				}
+			}
+		}
 	}
+}
+
+// blames says whether all that a strike rests on is failures of ours, by the truth, in the two minutes before an outage was seen.
+func (s *strike) blames(t *trip) bool {
+	for _, f := range s.evidence {
+		if f.truth != ours || t.replica != fleet && f.replica != t.replica || f.at < t.state.Began.Sub(beginning)-2*time.Minute {
+			return false
+		}
+	}
+	return true
 }
 
 // aftermath is how long after the end of an outage its last calls come back.

@@ -117,6 +117,9 @@ type answer struct {
 // answers says what the service does with a valid call. example: the call is the one that its listing gives as an example.
 func (s *service) answers(r *rand.Rand, now time.Duration, from caller, example bool) answer {
 	good := answer{reason: call.OK, truth: delivered, takes: quick(r)}
+	if slow := s.class == flaky || s.class == poisonable; slow && r.IntN(6) == 0 {
+		good.takes = time.Duration(r.Int64N(int64(30 * time.Second))) // asked before others fail, and served after
+	}
 	bad := answer{reason: s.reason, truth: ownFault, takes: quick(r)}
 	if s.reason == call.UpstreamTimeout {
 		bad.takes = 30 * time.Second
