@@ -83,6 +83,14 @@ func (o *oracle) delists(service, from int) (decided int) {
 	return decided
 }
 
+// count returns how many incidents of a service stand.
+func (o *oracle) count(service int, now time.Duration) int {
+	if len(o.facts[service]) == 0 {
+		return 0
+	}
+	return standing(o.walk(service, func(*incident, []*incident) bool { return true }), now)
+}
+
 // walk goes through the incidents of a service in the order of their beginnings, each with all so far, as long as it is told to.
 func (o *oracle) walk(service int, on func(began *incident, all []*incident) bool) (all []*incident) {
 	for _, f := range o.facts[service] {

@@ -158,6 +158,11 @@ func (r *run) judge(e end, before, after sight) {
 	if after.Until > before.Until && !((looksOwn || e.truth == flagged) && e.caller.outside()) {
 		r.errorf("call %d (%s) begins a rest, and must not", e.n, describe(e))
 	}
+	if e.truth != delivered || before.Counting > 0 || after.Counting > 0 {
+		if want := r.oracle.count(e.service, e.at); after.Counting != want {
+			r.errorf("after call %d (%s) %d strikes count, and %d incidents stand", e.n, describe(e), after.Counting, want)
+		}
+	}
 	left, want := r.memory.records[e.service].left, r.oracle.expected[e.service]
 	leaves := len(left) > 0 && left[0].n == e.n
 	switch {

@@ -45,7 +45,7 @@ func TestSim_WithTwoSourcesAskedForOneCallerDelistsNobody(t *testing.T) {
 	wary := usual
 	wary.Sources = 2
 	r := newRun(t, usualSeed, wary)
-	r.until(fewCalls, nil)
+	r.until(fewCalls/2, nil)
 	r.settle()
 	held := 0
 	for i, rec := range r.memory.records {

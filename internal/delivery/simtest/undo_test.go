@@ -22,15 +22,16 @@ func (m *memory) tick(c *conditions, now time.Duration) {
 
 // excuse excuses the evidence that an outage reaches back to, and voids the strikes that have no other.
 func (m *memory) excuse(t *trip) {
+	reaches := t.reaches()
 	for _, r := range m.records {
-		for _, s := range r.strikes[r.since(t.reaches()-time.Hour):] {
+		for _, s := range r.strikes[r.since(reaches-time.Hour):] {
 			some, all := false, true
 			for _, f := range s.evidence {
 				f.excused = f.excused || t.covers(f.end)
 				some = some || f.excused && t.covers(f.end)
 				all = all && f.excused
 			}
-			if s.state == strikes.Open && some && all && s.opened >= t.reaches() {
+			if s.state == strikes.Open && some && all && s.opened >= reaches {
 				m.void(r, s)
 			}
 		}
