@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,6 +46,13 @@ func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change ma
 // ListWith is List with more members of the service's own.
 func (w *World) ListWith(t testing.TB, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
 	t.Helper()
+	return w.ListAt(t, "", slug, work, change, service)
+}
+
+// ListAt is ListWith for a service whose base URL has a name, which a resolver of the test has to lead to 127.0.0.1. The name is looked up for each
+// request: no connection is kept.
+func (w *World) ListAt(t testing.TB, host, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
+	t.Helper()
 	s := &Service{Slug: slug, URL: w.URL + "/s/" + slug + "/work", work: work}
 	s.live.Store(true)
 	mux := http.NewServeMux()
@@ -63,6 +71,11 @@ func (w *World) ListWith(t testing.TB, slug string, work http.HandlerFunc, chang
 	})
 	upstream := httptest.NewServer(mux)
 	t.Cleanup(upstream.Close)
+	base := upstream.URL
+	if host != "" {
+		upstream.Config.SetKeepAlivesEnabled(false)
+		base = strings.Replace(base, "127.0.0.1", host, 1)
+	}
 	endpoint := map[string]any{
 		"method": "POST", "path": "/work", "price_usd": "0.002", "description": "Work",
 		"input_schema": map[string]any{"type": "object", "required": []string{"n"}, "additionalProperties": false,
@@ -71,7 +84,7 @@ func (w *World) ListWith(t testing.TB, slug string, work http.HandlerFunc, chang
 	}
 	maps.Copy(endpoint, change)
 	listing := map[string]any{
-		"slug": slug, "name": slug, "base_url": upstream.URL, "probe": map[string]any{"method": "GET", "path": "/healthz", "statuses": []string{"200"}},
+		"slug": slug, "name": slug, "base_url": base, "probe": map[string]any{"method": "GET", "path": "/healthz", "statuses": []string{"200"}},
 		"endpoints": []any{endpoint},
 	}
 	maps.Copy(listing, service)
