@@ -31,8 +31,11 @@ func (s *stage) judge() {
 func (s *stage) judgeAnswer() {
 	s.Helper()
 	w, a := s.row.want, s.last
+	if a.Header.Get("Content-Type") == "text/event-stream" {
+		return // how a stream ends is not known when its answer begins
+	}
 	if w.outcome == call.Served {
-		if a.Outcome() != string(call.Served) && a.Header.Get("Content-Type") != "text/event-stream" {
+		if a.Outcome() != string(call.Served) {
 			s.Errorf("the outcome is %q, want served: %.300s", a.Outcome(), a.Body)
 		}
 		return

@@ -16,6 +16,8 @@ type place struct {
 	confirmations int // at which depth a transfer is final; 0: 2
 	// atOnce is how many rows are played beside each other; 0: all, and they share a clock.
 	atOnce int
+	// stagger is after how long on the clock the next rows begin; 0: all begin at once.
+	stagger time.Duration
 	// advance lets the time of the clock pass.
 	advance func(m *market, from, to int64)
 }
@@ -57,7 +59,7 @@ var (
 	// moments is where nothing waits for time to pass.
 	moments = &place{name: "a moment", atOnce: 12}
 	// hours is where the market's time passes as the rows want it.
-	hours = &place{name: "hours", advance: func(m *market, from, to int64) { m.Shift(m.t, time.Duration(to-from)) }}
+	hours = &place{name: "hours", stagger: 7 * time.Second, advance: func(m *market, from, to int64) { m.Shift(m.t, time.Duration(to-from)) }}
 	// unfolded is where every failure is a strike of its own.
 	unfolded = &place{name: "every failure counts", env: []string{"MARKET_STRIKE_FOLD=0"}, atOnce: 4}
 )

@@ -17,8 +17,12 @@ type played struct {
 	title  string
 	where  *place
 	number int // of all rows, from 0
+	nth    int // of the rows of its place, from 0
 	stage  *stage
 }
+
+// batch is how many rows of a place that share a clock begin together.
+const batch = 10
 
 // numbered returns all rows, in the order of the page.
 func numbered() []*played {
@@ -68,7 +72,8 @@ func (p *place) play(t *testing.T, rows []*played, tally *apptest.Tally) {
 			}
 		})
 	}
-	for _, r := range rows {
+	for n, r := range rows {
+		r.nth = n
 		queue <- r
 	}
 	close(queue)
@@ -86,6 +91,10 @@ func (p *place) play(t *testing.T, rows []*played, tally *apptest.Tally) {
 func (p *played) play(t testing.TB, m *market) {
 	slug := fmt.Sprintf("row-%d", p.number+1)
 	host := slug + domain
+	if m.clock != nil && p.where.stagger > 0 {
+		// In batches: all at once want more of the machine than it has.
+		m.clock.await(int64(p.nth/batch) * int64(p.where.stagger))
+	}
 	s := &stage{TB: t, market: m, row: p.row, number: p.number + 1, who: outside(p.number + 1), door: m.World, wallets: map[chain.Key]uint64{}}
 	listing := map[string]any{"timeout_ms": 60_000, "trial_calls_per_day": 100}
 	maps.Copy(listing, p.listing)

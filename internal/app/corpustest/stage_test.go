@@ -1,10 +1,13 @@
 package corpustest
 
 import (
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"market/internal/app/apptest"
 	"market/internal/chain"
@@ -27,6 +30,7 @@ type stage struct {
 	wallets map[chain.Key]uint64 // what each held
 	who     caller
 	door    *apptest.World
+	held    *slow // nil: it holds nobody
 
 	last apptest.Answer // of the call that is judged; without a status where its end came later
 	call string         // its id
@@ -115,29 +119,52 @@ func (s *stage) over() { s.wait(rest + time.Second) }
 func (s *stage) ended(id string) {
 	s.Helper()
 	s.last, s.call = apptest.Answer{}, id
-	apptest.Eventually(s, "call "+id+" ends as "+string(s.row.want.reason), func() bool {
-		return s.Books(s, id).Reason == string(s.row.want.reason)
+	s.recorded()
+}
+
+// recorded waits until the call that is judged has ended.
+func (s *stage) recorded() {
+	s.Helper()
+	apptest.Eventually(s, "call "+s.call+" ends as "+string(s.row.want.reason), func() bool {
+		return s.Books(s, s.call).Reason == string(s.row.want.reason)
 	})
 }
 
-// begin makes a call that goes on while the row does, and returns what waits for its answer and has it judged.
-func (s *stage) begin(make func() (apptest.Asking, string)) (answer func() apptest.Answer) {
+const newestSQL = `SELECT id::text FROM calls WHERE payer = $1 ORDER BY created_at DESC LIMIT 1`
+
+// newest is the newest call of the payer; empty where it has none.
+func (s *stage) newest() (id string) {
 	s.Helper()
-	a, header := make()
-	a = s.door.At(s, s.who.from(a))
-	client := s.who.client
+	payer := s.payer.Address()
+	if err := s.DB.QueryRow(s.Context(), newestSQL, payer[:]).Scan(&id); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		s.Fatal(err)
+	}
+	return id
+}
+
+// begin makes a call that goes on while the row does, and returns what waits for its answer.
+func (s *stage) begin(a apptest.Asking, header string) (answer func() apptest.Answer) {
+	s.Helper()
+	a, client := s.door.At(s, s.who.from(a)), s.who.client
 	var (
 		got  apptest.Answer
-		done = sync.WaitGroup{}
+		done sync.WaitGroup
 	)
 	done.Go(func() { got = s.SendBy(s, client, a, header) })
-	s.Cleanup(done.Wait)
+	s.Cleanup(func() {
+		if s.held != nil {
+			s.held.let()
+		}
+		done.Wait()
+	})
 	return func() apptest.Answer {
 		done.Wait()
-		s.last, s.call = got, got.Call()
 		return got
 	}
 }
+
+// judgeOn has an answer judged.
+func (s *stage) judgeOn(a apptest.Answer) { s.last, s.call = a, a.Call() }
 
 // A slow is a service that holds the calls whose body it is told to hold, and does to all others something else.
 type slow struct {
@@ -151,7 +178,7 @@ type slow struct {
 func newSlow(s *stage, hold string, then, others http.HandlerFunc) *slow {
 	w := &slow{hold: hold, held: make(chan struct{}, 100), release: make(chan struct{}), then: then, others: others}
 	s.service.Do(w.work)
-	s.Cleanup(w.let)
+	s.held = w
 	return w
 }
 

@@ -13,6 +13,16 @@ func table() []group {
 	return []group{
 		{"What a service does", moments, serviceRows()},
 		{"What a service does to a trial call", moments, trialRows()},
+		{"What a caller does", moments, callerRows()},
+		{"Streams", moments, streamRows()},
+		{"Gates", moments, gateRows()},
+		{"Whose traffic it is", moments, originRows()},
+		{"One incident, one strike", hours, incidentRows()},
+		{"Three strikes", hours, strikeRows()},
+		{"Several programs of one fleet", hours, fleetRows()},
+		{"Without folding", unfolded, unfoldedRows()},
+		{"The chain, and our own trouble", rail, railRows()},
+		{"After a restore", afterRestore, restoredRows()},
 	}
 }
 
