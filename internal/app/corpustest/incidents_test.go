@@ -141,9 +141,9 @@ func incidentRows() []row {
 			want: want{outcome: call.Served, reason: call.CallerLeft, party: call.Caller, status: 200, paid: 2, back: 1, strikes: 1}, play: func(s *stage) {
 				s.fails(s.pay)
 				s.over()
-				pieces := make(chan string)
-				f := s.stream(pieces, false)
+				pieces := make(chan string, 1)
 				pieces <- event
+				f := s.stream(pieces, false)
 				f.Next(event)
 				_ = f.Body.Close()
 				s.recorded()

@@ -52,9 +52,9 @@ func (s *stage) broken(f *apptest.Flowing) {
 // streamRows are calls whose answer comes piece by piece.
 func streamRows() []row {
 	begun := func(s *stage, broken bool) (pieces chan string, f *apptest.Flowing) {
-		pieces = make(chan string)
-		f = s.stream(pieces, broken)
+		pieces = make(chan string, 4)
 		pieces <- event
+		f = s.stream(pieces, broken)
 		f.Next(event)
 		return pieces, f
 	}
@@ -69,7 +69,7 @@ func streamRows() []row {
 			close(pieces)
 			s.broken(f)
 		}},
-		{name: "a stream falls silent", listing: streaming("idle_timeout_ms", 300), want: fails(call.UpstreamTimeout).with(200), play: func(s *stage) {
+		{name: "a stream falls silent", listing: streaming("idle_timeout_ms", 2000), want: fails(call.UpstreamTimeout).with(200), play: func(s *stage) {
 			_, f := begun(s, false)
 			s.broken(f)
 		}},
