@@ -24,6 +24,7 @@ const (
 	reorganised         // nothing by itself: here a row takes blocks back
 	lapsed              // every authorization is too old by the chain's time
 	graceOver           // nobody who has not come back by now is waited for
+	muchLater           // whatever is looked at now and then has been looked at
 	alone               // nothing by itself: here a row breaks what all others need
 )
 
@@ -54,9 +55,12 @@ func (m *market) happens(event int64) {
 		if err = m.Chain.Elapse(ctx, 200); err == nil {
 			err = m.Chain.Mine(ctx, deep+1)
 		}
-		m.Shift(m.t, time.Minute)
+		m.Shift(m.t, time.Hour) // looks get rare with time
 	case graceOver:
 		m.Shift(m.t, 5*time.Minute)
+	case muchLater:
+		err = m.Chain.Mine(ctx, deep+1)
+		m.Shift(m.t, time.Hour)
 	}
 	if err != nil {
 		m.t.Errorf("event %d: %v", event, err)
@@ -79,6 +83,9 @@ func (s *stage) stands(id string, state call.State) {
 	apptest.Eventually(s, "call "+id+" is "+string(state), func() bool { return s.Books(s, id).State == string(state) })
 }
 
+// open says that the call which is judged has not ended yet: it is watched until its payment can not move any more.
+func (s *stage) open() { s.call = "" }
+
 // broke makes the payer somebody who is known here and has no money any more: not a stranger, so nobody looks before the chain does.
 func (s *stage) broke() {
 	s.Helper()
@@ -96,7 +103,7 @@ func railRows() []row {
 	plays := func(name string, w want, play func(s *stage)) row { return row{name: name, play: play, want: w} }
 	pending := told(call.SettlementPending, 503)
 	return []row{
-		plays("the token is paused when a payment comes", refused(call.Released, 503), func(s *stage) { s.until(tokenPaused); s.pay() }),
+		plays("the token is paused when a payment comes", refused(call.Released, 503), func(s *stage) { s.until(tokenPaused); s.pay(); s.open() }),
 		plays("the token is paused, and the same payment comes again when it is not", served, func(s *stage) {
 			s.until(tokenPaused)
 			header := s.signed()
@@ -108,10 +115,12 @@ func railRows() []row {
 		plays("the token refuses the payer, who is on its blocklist", refused(call.SettleRejected, 402), func(s *stage) {
 			s.block(true)
 			s.pay()
+			s.open()
 		}),
 		plays("the money of a payer has gone elsewhere before its payment is settled", refused(call.SettleRejected, 402).moving(1, 0), func(s *stage) {
 			s.broke()
 			s.pay()
+			s.open()
 		}),
 		plays("a payment was refused because its payer had no money, and never moves", refused(call.SettleRejected, 0).moving(1, 0), func(s *stage) {
 			s.broke()
@@ -256,7 +265,7 @@ func (s *stage) refusedLate() {
 	s.Mint(s, s.payer.Address(), apptest.PriceUnits)
 	s.wallets[s.payer] += apptest.PriceUnits
 	s.Relay(s, apptest.Signed(s, header))
-	s.until(lapsed)
+	s.until(muchLater)
 	s.ended(id)
 }
 
