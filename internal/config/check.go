@@ -145,6 +145,7 @@ func (p *problems) checkRanges(c *Config) {
 		p.check(name, d.least <= d.got && d.got <= d.most)
 	}
 	p.check("MARKET_STRIKE_LIMIT", 1 <= c.StrikeLimit && c.StrikeLimit <= 100)
+	p.check("MARKET_STRIKE_SOURCES", 1 <= c.StrikeSources && c.StrikeSources <= 100)
 	p.check("MARKET_FEE_BPS", 0 <= c.FeeBPS && c.FeeBPS <= 10_000)
 	if c.SecretsKeyFile != "" || !c.Dev {
 		p.checkFile("MARKET_SECRETS_KEY_FILE", c.SecretsKeyFile)

@@ -31,9 +31,10 @@ type Config struct {
 	StrikeFold    bool          `env:"MARKET_STRIKE_FOLD" envDefault:"1" expect:"0 or 1" meaning:"concurrent failures of one incident are one strike"`
 	StrikeWindow  time.Duration `env:"MARKET_STRIKE_WINDOW" envDefault:"24h" expect:"a duration from 1s to 8760h" meaning:"how long an open strike counts"`
 	StrikeLimit   int           `env:"MARKET_STRIKE_LIMIT" envDefault:"3" expect:"a number from 1 to 100" meaning:"open strikes in the window that delist a service"`
+	StrikeSources int           `env:"MARKET_STRIKE_SOURCES" envDefault:"1" expect:"a number from 1 to 100" meaning:"different networks (/24, or /48 of IPv6) that the evidence of these strikes has to come from: with fewer the service is held for a review"`
 	Cooldown      time.Duration `env:"MARKET_COOLDOWN" envDefault:"60s" expect:"a duration from 1ms to 24h" meaning:"how long a service rests after a failure"`
 	ProbeTTL      time.Duration `env:"MARKET_PROBE_TTL" envDefault:"5s" expect:"a duration from 1ms to 10m" meaning:"how long a liveness verdict counts"`
-	Canaries      Canaries      `env:"MARKET_CANARIES" expect:"at most 8 of host:port or URLs, separated by commas, or none" shown:"none" meaning:"hosts that are always up: while one of them takes no connection, a service that cannot be connected to in time is not blamed"`
+	Canaries      Canaries      `env:"MARKET_CANARIES" expect:"at most 8 of host:port or URLs, separated by commas, or none" shown:"none" meaning:"hosts that are always up: while one of them takes no connection, a service that cannot be connected to in time is not blamed; when none does, twice within 10 s, no failure is a service's"`
 	RefundLimit   Limit         `env:"MARKET_REFUND_LIMIT" envDefault:"5/10m" expect:"count/duration, such as 5/10m: 1 to 1000000 in 1s to 24h" meaning:"refunded calls of a payer at an endpoint before it is refused there"`
 	AdminToken    Secret        `env:"MARKET_ADMIN_TOKEN" expect:"at least 16 characters" shown:"none: the API takes no admin" meaning:"bearer token of the admin API"`
 	ExposureUSD   USD           `env:"MARKET_EXPOSURE_USD" expect:"US dollars such as 25 or 0.50, above 0 and at most 1000000" shown:"none: every facilitator proves first" meaning:"what may be unproved at once on each network, which you may lose: needed where a facilitator has proof later"`

@@ -77,6 +77,7 @@ func TestLoad_ProductionDefaultsAreTheDocumentedOnes(t *testing.T) {
 		"strike fold":     {c.StrikeFold, true},
 		"strike window":   {c.StrikeWindow, 24 * time.Hour},
 		"strike limit":    {c.StrikeLimit, 3},
+		"strike sources":  {c.StrikeSources, 1},
 		"cooldown":        {c.Cooldown, time.Minute},
 		"probe TTL":       {c.ProbeTTL, 5 * time.Second},
 		"refund limit":    {c.RefundLimit, Limit{5, 10 * time.Minute}},
@@ -146,6 +147,8 @@ func TestLoad_AValueThatIsWrongIsNamedWithWhatWasReceived(t *testing.T) {
 		"MARKET_STRIKE_LIMIT=0",
 		"MARKET_STRIKE_LIMIT=101",
 		"MARKET_STRIKE_LIMIT=three",
+		"MARKET_STRIKE_SOURCES=0",
+		"MARKET_STRIKE_SOURCES=101",
 		"MARKET_COOLDOWN=0s",
 		"MARKET_COOLDOWN=24h1s",
 		"MARKET_PROBE_TTL=0s",
@@ -207,7 +210,7 @@ func TestLoad_TheEdgesOfRangesAreGood(t *testing.T) {
 	t.Parallel()
 	for _, setting := range []string{
 		"MARKET_QUOTE_VALIDITY=0s", "MARKET_QUOTE_VALIDITY=24h", "MARKET_STRIKE_WINDOW=1s", "MARKET_STRIKE_WINDOW=8760h",
-		"MARKET_STRIKE_LIMIT=1", "MARKET_STRIKE_LIMIT=100", "MARKET_COOLDOWN=1ms", "MARKET_COOLDOWN=24h", "MARKET_PROBE_TTL=1ms",
+		"MARKET_STRIKE_LIMIT=1", "MARKET_STRIKE_LIMIT=100", "MARKET_STRIKE_SOURCES=1", "MARKET_STRIKE_SOURCES=100", "MARKET_COOLDOWN=1ms", "MARKET_COOLDOWN=24h", "MARKET_PROBE_TTL=1ms",
 		"MARKET_PROBE_TTL=10m", "MARKET_REFUND_LIMIT=1/1s", "MARKET_REFUND_LIMIT=1000000/24h", "MARKET_FEE_BPS=0", "MARKET_FEE_BPS=10000",
 		"MARKET_ADMIN_TOKEN=exactly16letters", "MARKET_DATABASE_URL=postgresql://db/market", "MARKET_LISTEN=:0",
 	} {

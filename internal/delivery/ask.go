@@ -72,13 +72,13 @@ func (p *Path) ask(ctx context.Context, id call.ID, r Request, head Answer) (res
 	started := time.Now()
 	defer func() {
 		if cause := recover(); cause != nil {
-			result = upstream.Result{Outcome: call.Failed, Reason: call.LocalError, Latency: time.Since(started),
+			result = upstream.Result{Outcome: call.Failed, Reason: call.LocalError, Latency: time.Since(started), Error: "local: panic",
 				Err: fmt.Errorf("ask for call %s: panic: %v\n%s", id, cause, debug.Stack())}
 		}
 	}()
 	body, err := r.Body.Bytes()
 	if err != nil {
-		return upstream.Result{Outcome: call.Failed, Reason: call.LocalError, Err: err}
+		return upstream.Result{Outcome: call.Failed, Reason: call.LocalError, Error: "local: no body", Err: err}
 	}
 	crash.Before(crash.Ask)
 	ask := upstream.Request{
@@ -112,7 +112,7 @@ func asExampled(r Request, status int) bool {
 
 // answered ends a delivery by what came back. A 4xx to the provider's own example is no caller's mistake: the listing is broken.
 func (d Delivery) answered(result upstream.Result, r Request) Delivery {
-	d.Status, d.Latency, d.RetryAfter = result.Status, result.Latency, result.RetryAfter
+	d.Status, d.Latency, d.RetryAfter, d.Error, d.Said = result.Status, result.Latency, result.RetryAfter, result.Error, result.Said
 	reason, detail := result.Reason, result.Detail
 	if reason == call.RejectedByService && d.Origin.Counts() && asExampled(r, result.Status) {
 		reason, detail = call.ListingBroken, "the service refuses the example input of its own listing"

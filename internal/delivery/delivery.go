@@ -32,6 +32,10 @@ type Delivery struct {
 	Source     netip.Addr
 	Payer      common.Address // zero for a trial
 	Detail     string         // for people; nothing reads it back
+	Replica    uuid.UUID      // the process that walked the call; zero: none of these did
+	Error      string         // of a failure: the kind of error in a few words of ours, as upstream names it
+	Said       call.Said      // of a failure: what came back
+	Excused    uuid.UUID      // the outage of ours that it was taken for; zero: none
 	// Refund is what the caller gets back; nil where the caller pays, or never paid.
 	Refund *refund.Owed
 
@@ -41,14 +45,15 @@ type Delivery struct {
 }
 
 // newDelivery starts the delivery of a call; the outcome comes with end.
-func newDelivery(id call.ID, r Request) Delivery {
+func (p *Path) newDelivery(id call.ID, r Request) Delivery {
 	return Delivery{
 		ID: uuid.Must(uuid.NewV7()), Call: id, Trial: r.trial, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
 		Origin: r.Origin, Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
+		Replica: p.owner,
 	}
 }
 
-// end sets how the call ended. The party follows from the reason: one table says whose doing each is.
+// end sets how the call ended. The party follows from the reason: one table says whose doing each is. The recorder may still excuse the service.
 func (d Delivery) end(reason call.Reason, detail string) Delivery {
 	row, known := call.RowOf(reason)
 	if !known {
@@ -73,3 +78,11 @@ func (d Delivery) follows() call.State {
 
 // asked says whether the service was asked at all.
 func (d Delivery) asked() bool { return !d.AskedAt.IsZero() }
+
+// replica is the process that walked the call, as the database keeps it.
+func (d Delivery) replica() *uuid.UUID {
+	if d.Replica == (uuid.UUID{}) {
+		return nil
+	}
+	return &d.Replica
+}

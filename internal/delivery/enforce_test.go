@@ -40,12 +40,12 @@ func TestRecorder_Record_TheLimitDelistsWithItsEvidence(t *testing.T) {
 	if !strings.Contains(reason, "3 strikes") {
 		t.Errorf("delisted for %q, want it to say 3 strikes", reason)
 	}
-	open, err := s.recorder.OpenStrikes(t.Context(), s.db)
-	if err != nil || len(open) != policy.Limit {
-		t.Fatalf("%d open strikes, %v; want %d", len(open), err, policy.Limit)
+	queue, err := s.recorder.StrikesOfAll(t.Context(), 0, 10)
+	if err != nil || len(queue.Strikes) != policy.Limit {
+		t.Fatalf("%d open strikes, %v; want %d", len(queue.Strikes), err, policy.Limit)
 	}
-	for i, strike := range open {
-		if strike.Service != "weather" || strike.Deliveries != 1 || len(strike.Calls) != 1 || strike.Calls[0] != calls[i] {
+	for i, strike := range queue.Strikes {
+		if strike.Service != s.service.ID || strike.Spread.Evidence != 1 || len(strike.Calls) != 1 || strike.Calls[0] != calls[i] {
 			t.Errorf("strike %d = %+v, want call %s as its evidence", i, strike, calls[i])
 		}
 	}
@@ -176,7 +176,7 @@ func TestRecorder_Persist_TriesAgainUntilTheOutcomeStands(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	slow := NewRecorder(s.db, &slowJobs{s.recorder.jobs, 1}, policy, rest, time.Hour)
-	if err := slow.persist(t.Context(), s.asked(t).failed()); err != nil {
+	if _, err := slow.persist(t.Context(), s.asked(t).failed()); err != nil {
 		t.Errorf("after one trouble: %v", err)
 	}
 	s.want(t, "after one trouble", world{Deliveries: 1, OpenStrikes: 1, Evidence: 1, Cooldowns: 1, Refunds: 1, Jobs: 1})
@@ -187,11 +187,11 @@ func TestRecorder_Persist_KnowsItsOwnLostCommitFromAnothersOutcome(t *testing.T)
 	s := newShelf(t)
 	d := s.asked(t).failed()
 	s.record(t, d) // and its answer is lost
-	if err := s.recorder.persist(t.Context(), d); err != nil {
+	if _, err := s.recorder.persist(t.Context(), d); err != nil {
 		t.Errorf("the same delivery again: %v", err)
 	}
 	d.ID = uuid.Must(uuid.NewV7())
-	if err := s.recorder.persist(t.Context(), d); !errors.Is(err, payment.ErrMoved) {
+	if _, err := s.recorder.persist(t.Context(), d); !errors.Is(err, payment.ErrMoved) {
 		t.Errorf("another delivery of that call: %v, want %v", err, payment.ErrMoved)
 	}
 	s.want(t, "after all", world{Deliveries: 1, OpenStrikes: 1, Evidence: 1, Cooldowns: 1, Refunds: 1, Jobs: 1})

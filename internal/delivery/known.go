@@ -16,7 +16,7 @@ func (p *Path) turnDown(ctx context.Context, id call.ID, r Request, paid *admitt
 	if _, ends := call.RowOf(no.Reason); !ends {
 		return &a
 	}
-	d := newDelivery(id, r).end(no.Reason, no.Detail)
+	d := p.newDelivery(id, r).end(no.Reason, no.Detail)
 	if paid != nil {
 		d.Payer = paid.signed.From
 	}
@@ -95,7 +95,7 @@ func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c paym
 	case call.StateServed:
 		return p.withReceipt(p.redeem(ctx, r, paid, a), record)
 	case call.StateRefused, call.StateFailed, call.StateCooldownRefused:
-		a.Signed = p.Receipt(record)
+		a.Party, a.Signed = record.Party, p.Receipt(record)
 		return a
 	}
 	return a

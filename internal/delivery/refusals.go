@@ -21,8 +21,8 @@ WITH so_far AS (
 	VALUES (date_trunc('minute', market_now()), $5, $7, $12, 1)
 	ON CONFLICT (minute, endpoint_id, reason, prefix) DO UPDATE SET count = refusal_counts.count + 1
 ), delivered AS (
-	INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, method, path, source, payer, detail)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, false, $10, $11, $13, $14, $15
+	INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, method, path, source, payer, detail, replica)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, false, $10, $11, $13, $14, $15, $18
 	  FROM so_far WHERE $16 AND n < $17
 	RETURNING id
 )
@@ -35,7 +35,7 @@ func (r *Recorder) Refuse(ctx context.Context, d Delivery) (kept bool, err error
 		payer = d.Payer[:]
 	}
 	err = r.db.QueryRow(ctx, refuseSQL, d.ID, d.Call, d.Trial, d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin,
-		d.Method, d.Path, prefixOf(d.Source), d.Source, payer, d.Detail, worthRow(d.Reason), rowsPerMinute).Scan(&kept)
+		d.Method, d.Path, prefixOf(d.Source), d.Source, payer, d.Detail, worthRow(d.Reason), rowsPerMinute, d.replica()).Scan(&kept)
 	if err != nil {
 		return false, fmt.Errorf("count refusal %s of call %s: %w", d.Reason, d.Call, err)
 	}

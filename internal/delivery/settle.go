@@ -113,7 +113,7 @@ func (p *Path) unsettled(ctx context.Context, r Request, h held, to call.State, 
 
 // unpaid is the answer to a payment that did not pay and, as our own node proves, will not.
 func (p *Path) unpaid(ctx context.Context, r Request, h held, no *refusal.Error, s chain.Settlement) *Answer {
-	d := newDelivery(h.id, r).end(no.Reason, no.Detail)
+	d := p.newDelivery(h.id, r).end(no.Reason, no.Detail)
 	if _, err := p.Recorder.Refuse(ctx, d); err != nil {
 		p.OnError(err)
 	}

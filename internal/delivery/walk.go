@@ -52,7 +52,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 		Call: held.id, Network: held.rail.Network.ID, ChainID: held.rail.Network.ChainID, Asset: held.signed.Asset, Payer: held.signed.From,
 		Nonce: held.signed.Nonce, Amount: held.signed.Value, Treasury: held.signed.To, Transaction: settlement.proof.Transaction,
 	})
-	d := newDelivery(held.id, r)
+	d := p.newDelivery(held.id, r)
 	d.Payer, d.owner = held.signed.From, p.owner
 
 	// cooldown: is the service cooling down, or gone? The commit of the settlement has decided it.
@@ -116,7 +116,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
-	d := newDelivery(id, r)
+	d := p.newDelivery(id, r)
 	d.AskedAt = standing.askedAt
 	place.at.Turn()
 	r.Target = p.asOfNow(r.Target)

@@ -14,8 +14,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"market/internal/audit"
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/delivery"
 	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/refund"
@@ -109,6 +111,8 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 		"/components/schemas/Refund/properties/state": words([]refund.State{refund.StateOwed, refund.StateSent, refund.StateConfirmed,
 			refund.StateParked, refund.StateVoid}),
 		"/components/schemas/OutcomeReceipt/properties/refundState": {payment.RefundOwed, payment.RefundNone, payment.RefundVoid},
+		"/components/schemas/Action":                                words(audit.Actions()),
+		"/components/schemas/AuditEntry/properties/subject_kind":    words(audit.Kinds()),
 		"/components/headers/Market-Outcome/schema":                 append(words(call.Outcomes()), outcomePending),
 	} {
 		got := d.enum(t, pointer)
@@ -198,7 +202,12 @@ var views = map[string]reflect.Type{
 	"PaymentResponse": reflect.TypeFor[payment.SettleResponse](), "SignedReceipt": reflect.TypeFor[payment.Signed](),
 	"Event": reflect.TypeFor[eventView](), "Checked": reflect.TypeFor[checkedView](), "Revision": reflect.TypeFor[revisionView](),
 	"Standing": reflect.TypeFor[standingView](),
-	"Receipt":  reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
+	"Spread":   reflect.TypeFor[spreadView](), "Evidence": reflect.TypeFor[evidenceView](), "Said": reflect.TypeFor[saidView](), "Others": reflect.TypeFor[othersView](),
+	"StrikeSummary": reflect.TypeFor[summaryView](), "Clears": reflect.TypeFor[clearsView](), "Delisting": reflect.TypeFor[delistingView](),
+	"StrikePage": reflect.TypeFor[strikePage](), "ServiceStrikes": reflect.TypeFor[serviceStrikesView](),
+	"Appeal": reflect.TypeFor[appealView](), "Answered": reflect.TypeFor[answeredView](), "Case": reflect.TypeFor[delivery.Case](),
+	"Decision": reflect.TypeFor[decisionView](), "AuditEntry": reflect.TypeFor[auditView](),
+	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
 
 func TestOpenAPI_MembersAreThoseOfTheViews(t *testing.T) {

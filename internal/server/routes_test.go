@@ -20,6 +20,8 @@ func TestRoutes_OnlyWhatExistsAsksForTheToken(t *testing.T) {
 		"PATCH /api/v1/services/x/endpoints/1":  401,
 		"DELETE /api/v1/services/x/endpoints/1": 401,
 		"GET /api/v1/admin/strikes":             401,
+		"GET /api/v1/admin/strikes/x":           401,
+		"GET /api/v1/services/x/strikes":        401,
 		"GET /api/v1/nothing":                   404,
 		"GET /api/v1":                           404,
 		"PUT /api/v1/services":                  405,

@@ -31,6 +31,8 @@ const (
 // Config is what a Server is built from.
 type Config struct {
 	Path       *delivery.Path
+	Review     *delivery.Review
+	Guard      *delivery.Guard
 	DB         *pgxpool.Pool
 	Catalog    *catalog.Catalog
 	Secrets    catalog.Secrets
@@ -52,6 +54,8 @@ type Config struct {
 // Server is the public door and the operations door.
 type Server struct {
 	path       *delivery.Path
+	review     *delivery.Review
+	guard      *delivery.Guard
 	db         *pgxpool.Pool
 	catalog    *catalog.Catalog
 	secrets    catalog.Secrets
@@ -75,7 +79,7 @@ type Server struct {
 // New returns a server.
 func New(c Config) *Server {
 	s := &Server{
-		path: c.Path, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
+		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies: c.Proxies, own: c.Own,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 	}
@@ -125,7 +129,15 @@ func (s *Server) routes() *echo.Echo {
 	e.POST("/api/v1/services/:slug/endpoints", s.addEndpoint, s.adminOnly)
 	e.PATCH("/api/v1/services/:slug/endpoints/:id", s.editEndpoint, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug/endpoints/:id", s.retireEndpoint, s.adminOnly)
+	e.POST("/api/v1/services/:slug/appeals", s.appeal, s.adminOnly)
+	e.GET("/api/v1/services/:slug/appeals", s.listAppeals, s.adminOnly)
+	e.GET("/api/v1/services/:slug/strikes", s.providersStrikes, s.adminOnly)
 	e.GET("/api/v1/admin/strikes", s.listStrikes, s.adminOnly)
+	e.GET("/api/v1/admin/strikes/:slug", s.strikesBySlug, s.adminOnly)
+	e.POST("/api/v1/admin/strikes/:id/void", s.voidStrike, s.adminOnly)
+	e.POST("/api/v1/admin/strikes/:id/uphold", s.upholdStrike, s.adminOnly)
+	e.GET("/api/v1/admin/audit", s.listAudit, s.adminOnly)
+	e.GET("/api/v1/admin/outages", s.listOutages, s.adminOnly)
 	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/suspend", s.suspendService, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/relist", s.relistService, s.adminOnly)
@@ -180,7 +192,7 @@ func (s *Server) index(c echo.Context) error {
 	})
 }
 
-// readyz says whether paid work can be done now, network by network. A process that stops is not ready, however well it could settle: nobody is to
+// readyz says whether paid work can be done now, network by network. An outage of our own is told and decides nothing: callers are refunded. A process that stops is not ready, however well it could settle: nobody is to
 // send it callers any more.
 func (s *Server) readyz(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), headerTime)
@@ -194,7 +206,7 @@ func (s *Server) readyz(c echo.Context) error {
 		}
 		status = http.StatusOK
 	}
-	body := map[string]any{"networks": networks}
+	body := map[string]any{"networks": networks, "outages": outageViews(s.guard.Open())}
 	if s.stopping() {
 		status, body["why"] = http.StatusServiceUnavailable, "the process is stopping"
 	}

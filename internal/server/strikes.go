@@ -1,32 +1,94 @@
 package server
 
 import (
+	"encoding/base64"
+	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
+
+	"market/internal/catalog"
 )
 
-// A strikeView is one open strike with the deliveries that prove it.
-type strikeView struct {
-	ID         uuid.UUID   `json:"id"`
-	Service    string      `json:"service"`
-	OpenedAt   string      `json:"opened_at"`
-	LastAt     string      `json:"last_evidence_at"`
-	Deliveries int         `json:"deliveries"`
-	Calls      []uuid.UUID `json:"calls"` // the first 100
-}
-
-// listStrikes serves GET /api/v1/admin/strikes: what would count at the next failure.
+// listStrikes serves GET /api/v1/admin/strikes: the services that carry strikes in the order in which they are to be looked at, a page of them, and
+// what of them would count at the next failure.
 func (s *Server) listStrikes(c echo.Context) error {
-	open, err := s.path.Recorder.OpenStrikes(c.Request().Context(), s.db)
+	page, err := readPage(c)
 	if err != nil {
 		return err
 	}
-	views := make([]strikeView, 0, len(open))
-	for _, o := range open {
-		views = append(views, strikeView{ID: o.ID, Service: o.Service, OpenedAt: timeJSON(o.OpenedAt), LastAt: timeJSON(o.LastEvidenceAt),
-			Deliveries: o.Deliveries, Calls: o.Calls})
+	offset, ok := readOffset(page.cursor)
+	if !ok {
+		return badParameter("cursor", "is not one that we gave out")
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": ""})
+	if page.limit < 1 || page.limit > catalog.ListLimitMax {
+		return badParameter("limit", fmt.Sprintf("must be a whole number from 1 to %d", catalog.ListLimitMax))
+	}
+	queue, err := s.path.Recorder.StrikesOfAll(c.Request().Context(), offset, page.limit)
+	if err != nil {
+		return err
+	}
+	view := strikePage{Items: make([]strikeView, 0, len(queue.Strikes)), Services: make([]summaryView, 0, len(queue.Services)), Total: queue.Total}
+	slugs := map[[16]byte]string{}
+	for _, v := range queue.Services {
+		slugs[v.Service] = v.Slug
+		view.Services = append(view.Services, summaryViewOf(v))
+	}
+	for _, v := range queue.Strikes {
+		view.Items = append(view.Items, strikeViewOf(slugs[v.Service], v, true))
+	}
+	if next := offset + len(queue.Services); next < queue.Total {
+		view.Next = writeOffset(next)
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, view)
+}
+
+// strikesBySlug serves GET /api/v1/admin/strikes/{slug}: everything that is known of the strikes of one service.
+func (s *Server) strikesBySlug(c echo.Context) error { return s.writeStrikes(c, true) }
+
+// providersStrikes serves GET /api/v1/services/{slug}/strikes: the same as its provider may see it, which is not where exactly its callers are, nor
+// which process of ours asked.
+func (s *Server) providersStrikes(c echo.Context) error { return s.writeStrikes(c, false) }
+
+func (s *Server) writeStrikes(c echo.Context, whole bool) error {
+	ctx := c.Request().Context()
+	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
+	if err != nil {
+		return err
+	}
+	found, err := s.path.Recorder.StrikesOf(ctx, service.ID)
+	if err != nil {
+		return err
+	}
+	view := serviceStrikesView{Summary: summaryViewOf(found.Summary), Items: make([]strikeView, 0, len(found.Strikes)),
+		Delistings: make([]delistingView, 0, len(found.Delistings))}
+	for _, v := range found.Strikes {
+		view.Items = append(view.Items, strikeViewOf(service.Slug, v, whole))
+	}
+	for _, d := range found.Delistings {
+		view.Delistings = append(view.Delistings, delistingViewOf(d))
+	}
+	if err := s.beside(ctx, service.ID, &view); err != nil {
+		return err
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, view)
+}
+
+// The cursor of the queue is a place in it: what is shown next is what stands there by then.
+const offsetPrefix = "q:"
+
+func writeOffset(offset int) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(offsetPrefix + strconv.Itoa(offset)))
+}
+
+func readOffset(cursor string) (int, bool) {
+	if cursor == "" {
+		return 0, true
+	}
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	digits, ours := strings.CutPrefix(string(text), offsetPrefix)
+	offset, numeric := strconv.Atoi(digits)
+	return offset, err == nil && ours && numeric == nil && 0 < offset && offset < 1<<20
 }

@@ -55,7 +55,40 @@ type Policy struct {
 	Window time.Duration // how far back an open strike counts
 	// Fold is how long after a strike opened the calls that were already under way join it. Zero: every counted failure opens its own.
 	Fold time.Duration
+	// Sources is how many different networks (/24, or /48 of IPv6) the evidence has to come from. With fewer a service is held for a review instead
+	// of being delisted. Zero and one: any evidence delists.
+	Sources int
 }
 
-// Delists says whether so many open strikes inside the window take a service off the shelf.
-func (p Policy) Delists(open int) bool { return open >= p.Limit }
+// A Verdict is what the strikes of a service mean for its place on the shelf.
+type Verdict int
+
+const (
+	_     Verdict = iota // invalid, so that a forgotten case cannot pass for Stays
+	Stays                // there are not enough
+	Holds                // there are, but of too few sources: a person decides
+	Delists
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Stays:
+		return "stays"
+	case Holds:
+		return "held"
+	case Delists:
+		return "delisted"
+	}
+	return "invalid"
+}
+
+// Verdict says what so many open strikes inside the window mean, whose evidence comes from so many networks.
+func (p Policy) Verdict(open, sources int) Verdict {
+	switch {
+	case open < p.Limit:
+		return Stays
+	case sources < p.Sources:
+		return Holds
+	}
+	return Delists
+}

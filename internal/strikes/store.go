@@ -3,7 +3,6 @@ package strikes
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -32,20 +31,27 @@ WITH latest AS (
 	 WHERE NOT EXISTS (SELECT 1 FROM joined)
 	RETURNING id
 ), evidence AS (
-	INSERT INTO strike_deliveries (strike_id, delivery_id)
-	SELECT coalesce((SELECT id FROM opened), (SELECT id FROM joined)), $2
+	INSERT INTO strike_deliveries (strike_id, delivery_id, error, content_type, snippet, body_bytes, body_cut, body_sha256, others_asked, others_failed)
+	SELECT coalesce((SELECT id FROM opened), (SELECT id FROM joined)), $2, $7, $8, $9, $10, $11, $12, $13, $14
+	RETURNING strike_id
 )
-SELECT count(*) = 1 FROM opened`
+SELECT strike_id, EXISTS (SELECT 1 FROM opened) FROM evidence`
 
-// Add records a failed delivery of a service, whose call was asked at askedAt, as evidence: of the latest strike while that folds, or
-// of a new one. It reports whether it opened one. The service's row must be locked by the same transaction.
-func (s Store) Add(ctx context.Context, db postgres.DB, service, delivery uuid.UUID, askedAt time.Time) (opened bool, err error) {
-	err = db.QueryRow(ctx, addSQL, service, delivery, askedAt, uuid.Must(uuid.NewV7()),
-		s.policy.Fold, s.policy.Fold > 0).Scan(&opened)
+// Added says of which strike a failure is evidence.
+type Added struct {
+	Strike uuid.UUID
+	Opened bool // by this failure
+}
+
+// Add keeps a failed delivery of a service as evidence: of the latest strike while that folds, or of a new one. The service's row must be locked
+// by the same transaction.
+func (s Store) Add(ctx context.Context, db postgres.DB, f Failure) (a Added, err error) {
+	err = db.QueryRow(ctx, addSQL, f.Service, f.Delivery, f.AskedAt, uuid.Must(uuid.NewV7()), s.policy.Fold, s.policy.Fold > 0,
+		f.Error, f.Said.ContentType, f.Said.Snippet, f.Said.Bytes, f.Said.Cut, f.Said.SHA256, f.Others.Asked, f.Others.Failed).Scan(&a.Strike, &a.Opened)
 	if err != nil {
-		return false, fmt.Errorf("add strike of service %s: %w", service, err)
+		return Added{}, fmt.Errorf("add strike of service %s: %w", f.Service, err)
 	}
-	return opened, nil
+	return a, nil
 }
 
 const countOpenSQL = `

@@ -64,7 +64,8 @@ func (s shelf) fail(ctx context.Context, store strikes.Store, askedAt time.Time)
 		if _, err := tx.Exec(ctx, deliverySQL, delivery, uuid.Must(uuid.NewV7()), s.service.ID, s.service.Endpoints[0].ID, askedAt); err != nil {
 			return err
 		}
-		opened, err = store.Add(ctx, tx, s.service.ID, delivery, askedAt)
+		added, err := store.Add(ctx, tx, strikes.Failure{Service: s.service.ID, Delivery: delivery, AskedAt: askedAt})
+		opened = added.Opened
 		return err
 	})
 	return opened, delivery, err

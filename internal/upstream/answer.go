@@ -52,16 +52,13 @@ func (c *Client) checkOutput(e *catalog.Endpoint, encoding string, body []byte) 
 	return fmt.Errorf("answer has the encoding %q, which was not asked for", encoding)
 }
 
-// serviceAnswer reads what a service says when it turns a request down. Only what can be shown in a JSON document is kept; an answer
+// serviceAnswer is what a service says when it turns a request down. Only what can be shown in a JSON document is kept; an answer
 // that can't be read in time loses its text and stays what it is.
-func serviceAnswer(response *http.Response, m mask) []byte {
-	if encoding, ok := ContentEncoding(response.Header); encoding != "" || !ok {
-		return nil // not a text; whoever unpacks it could find in it what is to be hidden
+func serviceAnswer(t *tasting, m mask) []byte {
+	if t.packed || t.broken || len(t.head) == 0 {
+		return nil // what is packed is not a text; whoever unpacks it could find in it what is to be hidden
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, serviceAnswerMax+utf8.UTFMax))
-	if err != nil || len(body) == 0 {
-		return nil
-	}
+	body := t.head
 	whole := len(body) <= serviceAnswerMax
 	if body = m.bytes(body); !whole {
 		body = m.cut(body)

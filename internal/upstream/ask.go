@@ -39,7 +39,11 @@ type Result struct {
 	RetryAfter    time.Duration
 	Latency       time.Duration // of a stream: the time in which the service was waited for
 	Streamed      bool          // the answer went to a Sink as it came
+	Error         string        // of an answer that failed: its kind in a few words of ours, such as "connect: refused"
+	Said          call.Said     // what came back with it
 	Err           error         // for the log
+
+	tasted *tasting // what Said is made of; nil where nothing was looked at yet
 }
 
 // ended sets the outcome that follows from the reason, and hides in the error what was sent for the service alone.
@@ -49,6 +53,10 @@ func (r Result) ended(s *catalog.Service) Result {
 	}
 	row, _ := call.RowOf(r.Reason)
 	r.Outcome = row.Outcome
+	if r.tasted != nil && r.Reason != call.OK {
+		r.Said = r.tasted.said(maskOf(s))
+	}
+	r.tasted = nil
 	return r
 }
 
@@ -69,15 +77,24 @@ func (c *Client) ask(parent context.Context, r Request) Result {
 	return c.exchange(ctx, r, p, why, func(response *http.Response) Result { return c.served(r, response, why) })
 }
 
-// exchange sends the request. An answer with a status that the listing promises goes to serve; why says whose doing an error was.
+// exchange sends the request. An answer with a status that the listing promises goes to serve; why says whose doing an error was. What failed says
+// of which kind it was, and what came back.
 func (c *Client) exchange(ctx context.Context, r Request, p *progress, why func(error) cause, serve func(*http.Response) Result) Result {
+	result := c.send(ctx, r, p, why, serve)
+	if result.Error == "" {
+		result.Error = kindOf(result, p)
+	}
+	return result
+}
+
+func (c *Client) send(ctx context.Context, r Request, p *progress, why func(error) cause, serve func(*http.Response) Result) Result {
 	if broken := cmp.Or(r.Service.Broken, r.Endpoint.Broken); broken != "" {
 		// Without its key a service would refuse us, and that would look like its own failure.
-		return failed(cause{call.LocalError, "the service's listing is broken"}, 0, errors.New(broken))
+		return failed(cause{call.LocalError, "the service's listing is broken"}, 0, errors.New(broken)).of("local: broken listing")
 	}
 	request, err := c.newRequest(p.watch(ctx), r)
 	if err != nil {
-		return failed(cause{call.LocalError, "the request could not be built"}, 0, err)
+		return failed(cause{call.LocalError, "the request could not be built"}, 0, err).of("local: no request")
 	}
 	// The transport and not a http.Client: nothing follows redirects or keeps cookies.
 	response, err := c.transport.RoundTrip(request)
@@ -86,27 +103,42 @@ func (c *Client) exchange(ctx context.Context, r Request, p *progress, why func(
 	}
 	defer func() { _ = response.Body.Close() }()
 
-	switch is := statusCause(r.Endpoint, response.StatusCode); is.reason {
-	case call.OK:
+	is := statusCause(r.Endpoint, response.StatusCode)
+	if is.reason == call.OK {
 		p.answered.Store(true)
-		return serve(response)
-	case call.RejectedByService:
-		result := failed(is, response.StatusCode, nil)
-		result.ServiceAnswer = serviceAnswer(response, maskOf(r.Service))
+		result := serve(response)
+		if result.Reason != call.OK && result.tasted == nil {
+			result.tasted = tasteOf(response, false, p.stop)
+		}
 		return result
-	case call.UpstreamThrottled:
-		result := failed(is, response.StatusCode, nil)
-		result.RetryAfter = retryAfter(response.Header.Get("Retry-After"), c.now())
-		drain(response)
-		return result
-	default:
-		drain(response)
-		return failed(is, response.StatusCode, nil)
 	}
+	result := failed(is, response.StatusCode, nil)
+	result.tasted = tasteOf(response, is.reason == call.RejectedByService, p.stop)
+	switch is.reason {
+	case call.RejectedByService:
+		result.ServiceAnswer = serviceAnswer(result.tasted, maskOf(r.Service))
+	case call.UpstreamThrottled:
+		result.RetryAfter = retryAfter(response.Header.Get("Retry-After"), c.now())
+	}
+	return result
 }
 
 func failed(is cause, status int, err error) Result {
 	return Result{Reason: is.reason, Detail: is.detail, Status: status, Err: err}
+}
+
+// of names the kind of error that a failure is, where its type does not.
+func (r Result) of(kind string) Result {
+	r.Error = kind
+	return r
+}
+
+// after is a failure that was found when the body was read, or a part of it.
+func (r Result) after(response *http.Response, body []byte, whole bool) Result {
+	r.tasted = newTasting(response)
+	r.tasted.see(body)
+	r.tasted.whole = whole
+	return r
 }
 
 func (c *Client) newRequest(ctx context.Context, r Request) (*http.Request, error) {
@@ -154,30 +186,32 @@ func (c *Client) served(r Request, response *http.Response, why func(error) caus
 	tooLarge := cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than the %d bytes that its listing allows", limit)}
 	if catalog.IsEventStream(response.Header.Get("Content-Type")) {
 		return failed(cause{call.UpstreamBadResponse,
-			`the service answers with an event stream (text/event-stream), and its listing does not say so: it has to be listed with "stream": true`}, status, nil)
+			`the service answers with an event stream (text/event-stream), and its listing does not say so: it has to be listed with "stream": true`}, status, nil).of("http: event stream")
 	}
 	bodiless := r.Method == http.MethodHead // whose Content-Length is that of a body that does not come
 	if !bodiless && response.ContentLength > limit {
-		return failed(tooLarge, status, nil)
+		return failed(tooLarge, status, nil).of("http: too large")
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if int64(len(body)) > limit {
-		return failed(tooLarge, status, nil)
+		return failed(tooLarge, status, nil).of("http: too large").after(response, body, false)
 	}
 	if err != nil {
-		return failed(why(err), status, err)
+		return failed(why(err), status, err).after(response, body, false)
 	}
 	header, ok := answerHeader(response.Header)
 	if !ok {
-		return failed(unreadable, status, nil)
+		return failed(unreadable, status, nil).of("http: content encoding").after(response, body, true)
 	}
 	if r.Endpoint.ChecksOutput() && !bodiless && status <= 299 {
 		err := c.checkOutput(r.Endpoint, header.Get("Content-Encoding"), body)
 		if errors.Is(err, errUnpackedTooLarge) {
-			return failed(cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than %d bytes when it is unpacked", unpackedBytesMax)}, status, err)
+			return failed(cause{call.UpstreamTooLarge, fmt.Sprintf("the service's answer is larger than %d bytes when it is unpacked", unpackedBytesMax)}, status, err).
+				of("http: too large").after(response, body, true)
 		}
 		if err != nil {
-			return failed(cause{call.UpstreamBadResponse, "the service's answer is not what its listing promises"}, status, err)
+			return failed(cause{call.UpstreamBadResponse, "the service's answer is not what its listing promises"}, status, err).
+				of("schema: not as listed").after(response, body, true)
 		}
 	}
 	return Result{Reason: call.OK, Status: status, Header: header, Body: body}

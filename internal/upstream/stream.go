@@ -79,17 +79,18 @@ func (s *flow) pass(response *http.Response) Result {
 	header, readable := answerHeader(response.Header)
 	switch {
 	case !readable:
-		return failed(unreadable, status, nil)
+		return failed(unreadable, status, nil).of("http: content encoding")
 	case status == http.StatusNoContent:
 		return Result{Reason: call.OK, Status: status, Header: header} // there is nothing to stream
 	case response.ContentLength > limit:
-		return failed(tooLarge, status, nil)
+		return failed(tooLarge, status, nil).of("http: too large")
 	case !framed(response):
 		return failed(cause{call.UpstreamBadResponse,
-			"the service's stream has neither chunks nor a length, so nobody could tell its end from a broken connection"}, status, nil)
+			"the service's stream has neither chunks nor a length, so nobody could tell its end from a broken connection"}, status, nil).of("http: no framing")
 	}
+	seen := newTasting(response)
 	if err := s.to.Begin(status, header); err != nil {
-		return s.stopped(status, err)
+		return s.stopped(status, err).seen(seen)
 	}
 	var passed int64
 	piece := make([]byte, pieceBytesMax)
@@ -98,14 +99,15 @@ func (s *flow) pass(response *http.Response) Result {
 		n, err := response.Body.Read(piece)
 		if waited := s.waits.end(); n > 0 {
 			s.stall.heard(waited)
+			seen.see(piece[:n])
 		}
 		if passed += int64(n); passed > limit {
-			return streamed(failed(tooLarge, status, nil))
+			return streamed(failed(tooLarge, status, nil).of("http: too large").seen(seen))
 		}
 		if n > 0 {
 			started := time.Now()
 			if err := s.to.Write(piece[:n]); err != nil {
-				return s.stopped(status, err)
+				return s.stopped(status, err).seen(seen)
 			}
 			s.stall.took(time.Since(started))
 		}
@@ -117,7 +119,7 @@ func (s *flow) pass(response *http.Response) Result {
 			if is.reason == call.UpstreamBadResponse && s.stall.explains() {
 				is = cause{call.CallerStalled, "the stream broke after its caller had held it up"}
 			}
-			return streamed(failed(is, status, err))
+			return streamed(failed(is, status, err).seen(seen))
 		}
 	}
 }
@@ -126,6 +128,12 @@ func (s *flow) pass(response *http.Response) Result {
 // signs the end of a connection is of no help: crypto/tls takes one that is not signed, too.
 func framed(response *http.Response) bool {
 	return response.ProtoMajor >= 2 || response.ContentLength >= 0 || len(response.TransferEncoding) > 0
+}
+
+// seen is a failure of a stream of which that much came.
+func (r Result) seen(t *tasting) Result {
+	r.tasted = t
+	return r
 }
 
 func streamed(r Result) Result {

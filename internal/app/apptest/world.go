@@ -264,15 +264,15 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// OpenStrikes returns the strikes that count, as the admin API lists them.
+// OpenStrikes returns the strikes of a service that count, as the admin API shows them.
 func (w *World) OpenStrikes(t testing.TB, slug string) []Strike {
 	t.Helper()
-	_, answer := w.Admin(t, http.MethodGet, "/api/v1/admin/strikes", nil)
+	_, answer := w.Admin(t, http.MethodGet, "/api/v1/admin/strikes/"+slug, nil)
 	var open []Strike
 	items, _ := answer["items"].([]any)
 	for _, item := range items {
 		s, _ := item.(map[string]any)
-		if s["service"] == slug {
+		if s["counts"] == true {
 			n, _ := s["deliveries"].(float64)
 			open = append(open, Strike{ID: str(s["id"]), Deliveries: int(n)})
 		}

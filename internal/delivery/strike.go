@@ -1,0 +1,114 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/catalog"
+	"market/internal/strikes"
+)
+
+// networkSQL is prefixOf of a delivery d, in SQL: a test compares.
+const networkSQL = `network(set_masklen(d.source, CASE family(d.source) WHEN 4 THEN 24 ELSE 48 END))`
+
+// strike adds the evidence, and takes the service off the shelf where its strikes mean that, in the transaction that records the delivery.
+func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
+	others, err := othersOf(ctx, tx, d.Service)
+	if err != nil {
+		return err
+	}
+	added, err := r.strikes.Add(ctx, tx, strikes.Failure{Service: d.Service, Delivery: d.ID, AskedAt: d.AskedAt, Error: d.Error, Said: d.Said, Others: others})
+	if err != nil {
+		return err
+	}
+	// A failure that joins a strike counts nothing. It can bring the network that was missing, though, where evidence has to come from several.
+	if policy := r.strikes.Policy(); !added.Opened && policy.Sources <= 1 {
+		return nil
+	}
+	open, err := r.strikes.CountOpen(ctx, tx, d.Service)
+	if err != nil || open < r.strikes.Policy().Limit {
+		return err
+	}
+	return r.judge(ctx, tx, d.Service, added.Strike, open)
+}
+
+// How many networks the evidence comes from that counts at this moment.
+const sourcesSQL = `
+SELECT count(DISTINCT ` + networkSQL + `)
+  FROM strikes st
+  JOIN strike_deliveries sd ON sd.strike_id = st.id
+  JOIN deliveries d ON d.id = sd.delivery_id
+ WHERE st.service_id = $1 AND st.state = 'open' AND st.opened_at > market_now() - $2::interval`
+
+// A service that is off the shelf for a while is delisted all the same. It is held only where it is on the shelf.
+const shelvedSQL = `
+INSERT INTO delistings (id, service_id, kind, from_state, strike_limit, strike_window, sources_needed, strikes_open, sources_found, deciding_strike)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+
+// judge does what so many open strikes mean, and keeps by what they were counted. Where the service cannot move that way, because it is delisted,
+// retired or held already, nothing happens.
+func (r *Recorder) judge(ctx context.Context, tx pgx.Tx, service, deciding uuid.UUID, open int) error {
+	policy := r.strikes.Policy()
+	var sources int
+	if err := tx.QueryRow(ctx, sourcesSQL, service, policy.Window).Scan(&sources); err != nil {
+		return fmt.Errorf("count sources of strikes of service %s: %w", service, err)
+	}
+	from, err := r.catalog.Lock(ctx, tx, service) // it is ours already, and says its state
+	if err != nil {
+		return err
+	}
+	verdict, reason := policy.Verdict(open, sources), fmt.Sprintf("%d strikes within %s", open, windowText(policy.Window))
+	var moved bool
+	switch verdict {
+	case strikes.Stays:
+		return nil
+	case strikes.Holds:
+		reason = fmt.Sprintf("%s, with evidence from %d of the %d networks that delisting takes", reason, sources, policy.Sources)
+		moved, err = r.catalog.Move(ctx, tx, service, catalog.Change{Cause: catalog.CauseReview, By: catalog.Recorder, Reason: reason})
+	case strikes.Delists:
+		moved, err = r.catalog.Delist(ctx, tx, service, reason)
+	}
+	if err != nil || !moved {
+		return err
+	}
+	_, err = tx.Exec(ctx, shelvedSQL, uuid.Must(uuid.NewV7()), service, verdict.String(), from, policy.Limit, policy.Window, max(1, policy.Sources), open, sources, deciding)
+	if err != nil {
+		return fmt.Errorf("keep the delisting of service %s: %w", service, err)
+	}
+	return nil
+}
+
+// othersMax bounds how many deliveries of the minute are looked at, the newest first.
+const othersMax = 10_000
+
+// Where nobody but the caller or the rail spoiled a call, it says something about how services could be reached from here.
+const othersSQL = `
+SELECT count(*), count(*) FILTER (WHERE failed)
+  FROM (SELECT service_id, bool_or(outcome = 'failed' AND party IN ('service', 'platform')) AS failed
+          FROM (SELECT service_id, outcome, party FROM deliveries
+                 WHERE recorded_at > market_now() - interval '1 minute' AND asked AND origin IN ('external', 'unattributed') AND service_id <> $1
+                 ORDER BY recorded_at DESC LIMIT $2) newest
+         GROUP BY service_id) service`
+
+// othersOf says how the other services fared in the minute before.
+func othersOf(ctx context.Context, tx pgx.Tx, service uuid.UUID) (o strikes.Others, err error) {
+	if err := tx.QueryRow(ctx, othersSQL, service, othersMax).Scan(&o.Asked, &o.Failed); err != nil {
+		return strikes.Others{}, fmt.Errorf("read how others fared beside service %s: %w", service, err)
+	}
+	return o, nil
+}
+
+// windowText is a window for people, who read it at the listing.
+func windowText(d time.Duration) string {
+	switch {
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return d.String()
+}
