@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,12 +49,24 @@ func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change ma
 // ListWith is List with more members of the service's own.
 func (w *World) ListWith(t testing.TB, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
 	t.Helper()
-	return w.ListAt(t, "", slug, work, change, service)
+	return w.listAt(t, "127.0.0.1", "", slug, work, change, service)
 }
 
-// ListAt is ListWith for a service whose base URL has a name, which a resolver of the test has to lead to 127.0.0.1. The name is looked up for each
-// request: no connection is kept.
-func (w *World) ListAt(t testing.TB, host, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
+// ListAt is List for a service at an address of this machine, such as 127.0.0.7. Who calls from there is its provider; at 127.0.0.1, where all the
+// others are, nobody is.
+func (w *World) ListAt(t testing.TB, address, slug string, work http.HandlerFunc, change map[string]any) *Service {
+	t.Helper()
+	return w.listAt(t, address, "", slug, work, change, nil)
+}
+
+// ListNamed is ListWith for a service at an address of this machine whose base URL has a name, which a resolver of the test has to lead there. The name
+// is looked up for each request: no connection is kept.
+func (w *World) ListNamed(t testing.TB, host, address, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
+	t.Helper()
+	return w.listAt(t, address, host, slug, work, change, service)
+}
+
+func (w *World) listAt(t testing.TB, address, host, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
 	t.Helper()
 	s := &Service{Slug: slug, URL: w.URL + "/s/" + slug + "/work", work: work}
 	s.live.Store(true)
@@ -76,12 +89,19 @@ func (w *World) ListAt(t testing.TB, host, slug string, work http.HandlerFunc, c
 		}
 		work(rw, r)
 	})
-	upstream := httptest.NewServer(mux)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream := httptest.NewUnstartedServer(mux)
+	_ = upstream.Listener.Close()
+	upstream.Listener = listener
+	upstream.Start()
 	t.Cleanup(upstream.Close)
 	base := upstream.URL
 	if host != "" {
 		upstream.Config.SetKeepAlivesEnabled(false)
-		base = strings.Replace(base, "127.0.0.1", host, 1)
+		base = strings.Replace(base, address, host, 1)
 	}
 	endpoint := map[string]any{
 		"method": "POST", "path": "/work", "price_usd": "0.002", "description": "Work",

@@ -14,6 +14,8 @@ const (
 	proxies    = "127.0.0.1/32"
 	ownSources = "198.51.100.0/24"
 	ownAddress = "198.51.100.7"
+	// providerHome is where a service is whose provider calls it.
+	providerHome = "127.0.0.9"
 )
 
 // A caller is who makes a call: from a peer, which may name somebody that it asks for.
@@ -45,6 +47,10 @@ var (
 	pretender = caller{stranger, ownAddress}
 	// silent is our proxy when it does not say for whom it asks.
 	silent = caller{proxy, ""}
+	// provider is who calls from where the service itself is.
+	provider = caller{proxy, providerHome}
+	// friend is somebody at an address that the provider has put beside its own.
+	friend = caller{proxy, "203.0.113.9"}
 	// straight is somebody who comes to the door without a proxy.
 	straight = caller{direct, ""}
 )

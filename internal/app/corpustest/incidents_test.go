@@ -2,6 +2,7 @@ package corpustest
 
 import (
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,8 +38,8 @@ func (s *stage) atOnce(calls int, make func() (apptest.Asking, string), doors ..
 		}
 		answers = append(answers, s.begin(make()))
 	}
-	for _, answer := range answers {
-		s.judgeOn(answer())
+	for _, answer := range slices.Backward(answers) {
+		s.judgeOn(answer()) // in the end the first
 	}
 }
 
@@ -52,16 +53,17 @@ const held = `{"n":7}`
 func incidentRows() []row {
 	plays := func(name string, w want, play func(s *stage)) row { return row{name: name, play: play, want: w} }
 	return []row{
-		plays("fifty calls are under way when the service fails them all", fails(call.Upstream5xx).striking(1, 50).moving(50, 50), func(s *stage) {
-			s.payer = s.wallet(50)
+		plays("twenty payments and thirty trial calls are under way when the service fails them all", fails(call.Upstream5xx).striking(1, 50).moving(20, 20), func(s *stage) {
+			s.payer = s.wallet(20)
 			s.wait(10 * time.Minute) // so many at once want the machine for themselves
 			s.service.Do(barrier(50))
-			s.atOnce(50, s.paidCall)
-		}),
-		plays("thirty trial calls are under way when the service fails them all", fails(call.Upstream5xx).striking(1, 30).free(), func(s *stage) {
-			s.wait(11 * time.Minute)
-			s.service.Do(barrier(30))
-			s.atOnce(30, s.trialCall)
+			n := 0
+			s.atOnce(50, func() (apptest.Asking, string) {
+				if n++; n > 20 {
+					return s.trialCall()
+				}
+				return s.paidCall()
+			})
 		}),
 		plays("ten payments meet a rest at once", resting.moving(11, 11), func(s *stage) {
 			s.payer = s.wallet(20)
@@ -130,6 +132,11 @@ func incidentRows() []row {
 		}),
 		plays("a paid success clears what trial calls counted", served.moving(1, 0), func(s *stage) { s.fails(s.try); s.over(); s.serves(s.pay) }),
 		plays("our own success clears nothing", served.striking(1, 1).moving(2, 1), func(s *stage) { s.fails(s.pay); s.over(); s.from(ours).serves(s.pay) }),
+		plays("the provider's own success clears nothing", served.striking(1, 1).moving(2, 1), func(s *stage) {
+			s.fails(s.pay)
+			s.over()
+			s.from(provider).serves(s.pay)
+		}).provided(),
 		plays("a success that nobody can attribute clears", served.moving(2, 1), func(s *stage) { s.fails(s.pay); s.over(); s.from(pretender).serves(s.pay) }),
 		plays("what the service turns down clears nothing", turnedDown(422).striking(1, 1).moving(2, 2), func(s *stage) {
 			s.fails(s.pay)

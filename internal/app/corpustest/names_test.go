@@ -12,7 +12,11 @@ import (
 // domain is that of all services, as if one provider had them: many that fail at once are then no outage of ours.
 const domain = ".corpus.test"
 
-var here = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+var (
+	here   = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+	atHome = []netip.Addr{netip.MustParseAddr(providerHome)}
+	beside = []netip.Addr{netip.MustParseAddr(friend.names)}
+)
 
 var (
 	errNoSuchName = &net.DNSError{Err: "no such host", IsNotFound: true}

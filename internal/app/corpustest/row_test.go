@@ -31,6 +31,7 @@ type row struct {
 	service map[string]any   // how the service differs
 	// looks is how the name of the service is looked up the nth time since it is listed, from 1; nil: it leads to the service.
 	looks func(n int) ([]netip.Addr, error)
+	home  string         // the address that the service is at; empty: 127.0.0.1, as all others
 	play  func(s *stage) // nil: one payment by somebody from outside
 	want  want
 }

@@ -102,7 +102,7 @@ func (p *played) play(t testing.TB, m *market) {
 	if work == nil {
 		work = apptest.Works
 	}
-	s.service = m.ListAt(t, host, slug, work, listing, p.service)
+	s.service = m.ListNamed(t, host, cmp.Or(p.home, "127.0.0.1"), slug, work, listing, p.service)
 	if p.looks != nil {
 		m.names.lead(host, p.looks)
 	}

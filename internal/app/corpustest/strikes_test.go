@@ -86,6 +86,12 @@ func strikeRows() []row {
 				s.fails(s.pay)
 			}
 		}),
+		plays("four failures that only the provider of the service meets", fails(call.Upstream5xx).unmoved().moving(4, 4), func(s *stage) {
+			s.from(provider)
+			for range 4 {
+				s.fails(s.pay)
+			}
+		}).provided(),
 		plays("two failures, and two of our own scanner", fails(call.Upstream5xx).striking(2, 2).restingFor(0).moving(4, 4), func(s *stage) {
 			for range 2 {
 				s.fails(s.pay)
