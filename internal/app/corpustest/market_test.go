@@ -57,7 +57,7 @@ func (p *place) open(t testing.TB, rows int) *market {
 
 var (
 	// moments is where nothing waits for time to pass.
-	moments = &place{name: "a moment", atOnce: 12}
+	moments = &place{name: "a moment", atOnce: 8}
 	// hours is where the market's time passes as the rows want it.
 	hours = &place{name: "hours", stagger: 7 * time.Second, advance: func(m *market, from, to int64) { m.Shift(m.t, time.Duration(to-from)) }}
 	// unfolded is where every failure is a strike of its own.

@@ -70,3 +70,8 @@ func unlucky(n int) ([]netip.Addr, error) {
 	}
 	return nil, errNameServer
 }
+
+// slugOf is a host as a slug.
+func slugOf(host string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(host, ".test"), ".", "-")
+}

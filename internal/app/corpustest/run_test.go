@@ -21,8 +21,11 @@ type played struct {
 	stage  *stage
 }
 
+// marketsAtOnce is how many markets run beside each other: most of the time each waits for a block, or for a look at it.
+const marketsAtOnce = 3
+
 // batch is how many rows of a place that share a clock begin together.
-const batch = 10
+const batch = 4
 
 // numbered returns all rows, in the order of the page.
 func numbered() []*played {
@@ -44,9 +47,16 @@ func TestCorpus(t *testing.T) {
 	for _, p := range rows {
 		places[p.where] = append(places[p.where], p)
 	}
-	var wg sync.WaitGroup
+	var (
+		wg   sync.WaitGroup
+		open = make(chan struct{}, marketsAtOnce)
+	)
 	for where, rows := range places {
-		wg.Go(func() { t.Run(where.name, func(t *testing.T) { where.play(t, rows, tally) }) })
+		wg.Go(func() {
+			open <- struct{}{}
+			defer func() { <-open }()
+			t.Run(where.name, func(t *testing.T) { where.play(t, rows, tally) })
+		})
 	}
 	wg.Wait()
 	fmt.Print(text(rows, tally, t.Failed()))

@@ -19,9 +19,12 @@ func table() []group {
 		{"Whose traffic it is", moments, originRows()},
 		{"One incident, one strike", hours, incidentRows()},
 		{"Three strikes", hours, strikeRows()},
+		{"What admins decide", hours, reviewRows()},
+		{"Where two networks are needed to delist", twoSources, sourceRows()},
 		{"Several programs of one fleet", hours, fleetRows()},
 		{"Without folding", unfolded, unfoldedRows()},
 		{"The chain, and our own trouble", rail, railRows()},
+		{"Outages of our own", outages, outageRows()},
 		{"After a restore", afterRestore, restoredRows()},
 	}
 }
@@ -58,12 +61,15 @@ func TestTable_EveryReasonHasAScenario(t *testing.T) {
 	}
 }
 
-// A row that its own service's doing ends says of outcome and party what the code's table says. Only an outage of ours changes the party.
+// Rows say of outcome, reason and party what the code's table says. Only an outage of ours changes the party.
 func TestTable_RowsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	for _, p := range numbered() {
 		w := p.want
 		if w.outcome == "" {
+			continue
+		}
+		if p.where == outages && w.party == call.Platform {
 			continue
 		}
 		if !slices.Contains(call.Rows(), call.Row{Outcome: w.outcome, Reason: w.reason, Party: w.party}) {
