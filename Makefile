@@ -13,7 +13,7 @@ export CGO_ENABLED := 1
 
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo build test check unit fuzz contracts conformance crash hostile chaos sim shots cases generate
+.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus chaos sim shots cases generate
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,10 @@ crash: ## kills the server at every point, starts it again, and prints how each 
 hostile: ## a service that means ill, one thing a row: prints how each call ends
 	@scripts/setup demo
 	@cd internal/app/hostiletest && go test -race -count=1 -timeout 15m -run TestHostile | grep -vE '^(PASS|ok  )'
+
+corpus: ## everything that can happen to a call, one thing a row: prints what becomes of it
+	@scripts/setup demo
+	@cd internal/app/corpustest && go test -race -count=1 -timeout 15m -run TestCorpus | grep -vE '^(PASS|ok  )'
 
 N ?=
 SEED ?=

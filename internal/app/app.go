@@ -50,6 +50,7 @@ type App struct {
 	resolver  upstream.Resolver // nil: that of the machine
 	guarded   bool              // private addresses are for nobody, see Guarded
 	publicURL string
+	now       func() time.Time // of this process, see WithClock
 
 	path     *delivery.Path
 	prober   *upstream.Prober
@@ -60,7 +61,7 @@ type App struct {
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
 func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
-	a := &App{}
+	a := &App{now: now}
 	background := a.begin(ctx, log)
 	for _, option := range options {
 		option(a)
@@ -123,8 +124,8 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 
 // build makes the paths and the door over what is open by now.
 func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string, box secretbox.Box) (*server.Server, error) {
-	listings := catalog.New(now, c.QuoteValidity).Opening(catalog.NewSecrets(box)).Telling(a.servicesBroke)
-	board := cooldown.NewBoard(now)
+	listings := catalog.New(a.now, c.QuoteValidity).Opening(catalog.NewSecrets(box)).Telling(a.servicesBroke)
+	board := cooldown.NewBoard(a.now)
 	if err := a.watch(background, databaseURL, listings, board); err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	}
 	a.canaries = a.newCanaries(c)
 	client := upstream.New(upstream.Options{AllowPrivate: c.Dev && !a.guarded, Canaries: a.canaries, Resolver: a.resolver})
-	a.prober = upstream.NewProber(client, c.ProbeTTL, now)
+	a.prober = upstream.NewProber(client, c.ProbeTTL, a.now)
 	a.stops = append(a.stops, func(ctx context.Context) error { return a.prober.Close(ctx) })
 	fold := c.Cooldown
 	if !c.StrikeFold {
@@ -144,10 +145,10 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err != nil {
 		return nil, err
 	}
-	ready := readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: a.readyChanged})
+	ready := readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
+		Board: board, Ready: ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
 		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
@@ -157,7 +158,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	a.guard = delivery.NewGuard(a.db, a.path.Owner(), review)
 	return server.New(server.Config{
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
-		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
+		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
 	}), nil
 }

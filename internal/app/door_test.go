@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -12,12 +11,6 @@ import (
 	"market/internal/app/apptest"
 	"market/internal/payment"
 )
-
-// sleeps is a service that answers nobody in time.
-func sleeps(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // a server notices that its client left once the body is read
-	<-r.Context().Done()
-}
 
 // answersOfEveryKind makes one world answer with as many statuses as it can.
 func answersOfEveryKind(t *testing.T, w *apptest.World) map[string]apptest.Answer {

@@ -13,7 +13,7 @@ func (a *App) newCanaries(c config.Config) *upstream.Canaries {
 	if len(c.Canaries) == 0 && !c.Dev {
 		a.log.Warn().Msg("MARKET_CANARIES names no host: while our own way out is broken, services that cannot be connected to in time are blamed for it, until so many of them fail at once that it is taken for an outage of ours")
 	}
-	return upstream.NewCanaries(c.Canaries, now, func(s upstream.Sounding) {
+	return upstream.NewCanaries(c.Canaries, a.now, func(s upstream.Sounding) {
 		if s.Fails() {
 			a.log.Error().Int("failed", s.Failed).Int("asked", s.Asked).Msg("canaries take no connection: our own way out is in doubt, and no service is blamed for a connection that is not made in time; if none takes one twice, that is an outage of ours")
 			return

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"time"
+
 	"market/internal/delivery"
 	"market/internal/facilitator"
 	"market/internal/refund"
@@ -27,6 +29,9 @@ func WithStreamLimits(l delivery.StreamLimits) Option { return func(a *App) { a.
 
 // WithResolver looks the names of services up in another way.
 func WithResolver(r upstream.Resolver) Option { return func(a *App) { a.resolver = r } }
+
+// WithClock gives the program a clock of its own, which may be wrong.
+func WithClock(now func() time.Time) Option { return func(a *App) { a.now = now } }
 
 // Guarded lets services be at public addresses alone, in development mode too.
 func Guarded() Option { return func(a *App) { a.guarded = true } }

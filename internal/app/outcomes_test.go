@@ -11,29 +11,11 @@ import (
 	"market/internal/app/apptest"
 )
 
-// answers is a service that answers with a status and a body.
-func answers(status int, body string, headers ...string) http.HandlerFunc {
-	return func(rw http.ResponseWriter, _ *http.Request) {
-		for _, h := range headers {
-			name, value, _ := strings.Cut(h, ": ")
-			rw.Header().Set(name, value)
-		}
-		rw.WriteHeader(status)
-		_, _ = rw.Write([]byte(body))
-	}
-}
-
-// hangsUp is a service that writes so much of an answer and closes the connection.
-func hangsUp(raw string) http.HandlerFunc {
-	return func(rw http.ResponseWriter, _ *http.Request) {
-		connection, _, err := http.NewResponseController(rw).Hijack()
-		if err != nil {
-			panic(err)
-		}
-		_, _ = connection.Write([]byte(raw))
-		_ = connection.Close()
-	}
-}
+var (
+	answers = apptest.Answers
+	hangsUp = apptest.HangsUp
+	sleeps  = apptest.Sleeps
+)
 
 // An ending is what one call of a service that does so comes to.
 type ending struct {

@@ -60,6 +60,12 @@ func (a Answer) Refund(member string) string {
 // Send sends a request, with a payment where one is given.
 func (w *World) Send(t testing.TB, a Asking, paymentHeader string) Answer {
 	t.Helper()
+	return w.SendBy(t, http.DefaultClient, a, paymentHeader)
+}
+
+// SendBy is Send by a client of the test's own, which may come from another address.
+func (w *World) SendBy(t testing.TB, client *http.Client, a Asking, paymentHeader string) Answer {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), a.Method, a.URL, strings.NewReader(a.Body))
 	if err != nil {
 		t.Fatal(err)
@@ -73,12 +79,12 @@ func (w *World) Send(t testing.TB, a Asking, paymentHeader string) Answer {
 	if paymentHeader != "" {
 		r.Header.Set(payment.HeaderSignature, paymentHeader)
 	}
-	return w.do(t, r)
+	return do(t, client, r)
 }
 
-func (w *World) do(t testing.TB, r *http.Request) Answer {
+func do(t testing.TB, client *http.Client, r *http.Request) Answer {
 	t.Helper()
-	response, err := http.DefaultClient.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,6 +207,9 @@ func (w *World) SendAndLeave(t testing.TB, a Asking, paymentHeader string, asked
 	r, err := http.NewRequestWithContext(ctx, a.Method, a.URL, strings.NewReader(a.Body))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if a.Header != nil {
+		r.Header = a.Header.Clone()
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(payment.HeaderSignature, paymentHeader)

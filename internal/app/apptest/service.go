@@ -1,10 +1,13 @@
 package apptest
 
 import (
+	"bytes"
+	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,17 +49,24 @@ func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change ma
 // ListWith is List with more members of the service's own.
 func (w *World) ListWith(t testing.TB, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
 	t.Helper()
-	return w.listAt(t, "127.0.0.1", slug, work, change, service)
+	return w.listAt(t, "127.0.0.1", "", slug, work, change, service)
 }
 
 // ListAt is List for a service at an address of this machine, such as 127.0.0.7. Who calls from there is its provider; at 127.0.0.1, where all the
 // others are, nobody is.
 func (w *World) ListAt(t testing.TB, address, slug string, work http.HandlerFunc, change map[string]any) *Service {
 	t.Helper()
-	return w.listAt(t, address, slug, work, change, nil)
+	return w.listAt(t, address, "", slug, work, change, nil)
 }
 
-func (w *World) listAt(t testing.TB, address, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
+// ListNamed is ListWith for a service at an address of this machine whose base URL has a name, which a resolver of the test has to lead there. The name
+// is looked up for each request: no connection is kept.
+func (w *World) ListNamed(t testing.TB, host, address, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
+	t.Helper()
+	return w.listAt(t, address, host, slug, work, change, service)
+}
+
+func (w *World) listAt(t testing.TB, address, host, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
 	t.Helper()
 	s := &Service{Slug: slug, URL: w.URL + "/s/" + slug + "/work", work: work}
 	s.live.Store(true)
@@ -72,6 +82,11 @@ func (w *World) listAt(t testing.TB, address, slug string, work http.HandlerFunc
 		s.mu.Lock()
 		work := s.work
 		s.mu.Unlock()
+		if host != "" {
+			// A server that is to close a connection notices that its client left once the body is read.
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
 		work(rw, r)
 	})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address+":0")
@@ -83,6 +98,11 @@ func (w *World) listAt(t testing.TB, address, slug string, work http.HandlerFunc
 	upstream.Listener = listener
 	upstream.Start()
 	t.Cleanup(upstream.Close)
+	base := upstream.URL
+	if host != "" {
+		upstream.Config.SetKeepAlivesEnabled(false)
+		base = strings.Replace(base, address, host, 1)
+	}
 	endpoint := map[string]any{
 		"method": "POST", "path": "/work", "price_usd": "0.002", "description": "Work",
 		"input_schema": map[string]any{"type": "object", "required": []string{"n"}, "additionalProperties": false,
@@ -91,7 +111,7 @@ func (w *World) listAt(t testing.TB, address, slug string, work http.HandlerFunc
 	}
 	maps.Copy(endpoint, change)
 	listing := map[string]any{
-		"slug": slug, "name": slug, "base_url": upstream.URL, "probe": map[string]any{"method": "GET", "path": "/healthz", "statuses": []string{"200"}},
+		"slug": slug, "name": slug, "base_url": base, "probe": map[string]any{"method": "GET", "path": "/healthz", "statuses": []string{"200"}},
 		"endpoints": []any{endpoint},
 	}
 	maps.Copy(listing, service)

@@ -23,6 +23,9 @@ func (w *World) Stream(t testing.TB, a Asking, paymentHeader string) *Flowing {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if a.Header != nil {
+		r.Header = a.Header.Clone()
+	}
 	r.Header.Set("Content-Type", "application/json")
 	if paymentHeader != "" {
 		r.Header.Set(payment.HeaderSignature, paymentHeader)

@@ -74,7 +74,7 @@ func pause(t testing.TB, s *stage, paused bool) {
 // unclear.
 func unclear(name string, then func(t testing.TB, s *stage)) scene {
 	return scene{name: name, play: func(t testing.TB, s *stage) {
-		s.relay(t, s.paid)
+		s.Relay(t, s.paid)
 		s.node.fail("eth_getLogs")
 		got := s.send(t.Context())
 		if then == nil {
@@ -121,7 +121,7 @@ var spent = scene{name: "the nonce is used by something else", play: func(t test
 	if other.Signature, err = s.payer.SignAuthorization(domain, other.Authorization); err != nil {
 		t.Fatal(err)
 	}
-	s.relay(t, other)
+	s.Relay(t, other)
 	s.node.fail("eth_getLogs")
 	s.send(t.Context())
 	s.node.heal()
@@ -137,7 +137,7 @@ var lying = scene{name: "the token lies and the payment lapses", play: func(t te
 		t.Fatal(err)
 	}
 	s.send(t.Context())
-	s.lapse(t)
+	s.Lapse(t, s.paid.ValidBefore, 2)
 }, mend: func(t testing.TB, s *stage) {
 	if err := s.Chain.SetLie(t.Context(), devnet.Honest); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ var stuck = scene{name: "the node is silent and the payment lapses", play: func(
 	s.node.hold("eth_maxPriorityFeePerGas")
 	go s.send(t.Context())
 	s.becomes(t, call.Settling)
-	s.lapse(t)
+	s.Lapse(t, s.paid.ValidBefore, 2)
 	s.Shift(t, leases)
 }, mend: func(_ testing.TB, s *stage) { s.node.heal() }}
 
@@ -176,7 +176,7 @@ func blocked(name string, then func(t testing.TB, s *stage)) scene {
 var (
 	refusedByToken = blocked("the payer gets blocked on the way", nil)
 	// late is one that was told no and whose money moves all the same.
-	late = blocked("a refused payment moves later", func(t testing.TB, s *stage) { s.relay(t, s.paid) })
+	late = blocked("a refused payment moves later", func(t testing.TB, s *stage) { s.Relay(t, s.paid) })
 	// over is one that was told no and whose time is over.
-	over = blocked("a refused payment lapses", func(t testing.TB, s *stage) { s.lapse(t) })
+	over = blocked("a refused payment lapses", func(t testing.TB, s *stage) { s.Lapse(t, s.paid.ValidBefore, 2) })
 )

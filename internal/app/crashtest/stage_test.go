@@ -178,21 +178,6 @@ func (s *stage) balanced(t testing.TB) {
 	}
 }
 
-// lapse lets the payment's time pass on the chain.
-func (s *stage) lapse(t testing.TB) {
-	t.Helper()
-	head, err := s.Chain.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if head.Time <= s.paid.ValidBefore {
-		if err := s.Chain.Elapse(t.Context(), s.paid.ValidBefore-head.Time+1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.mine(t, 2) // the proof stands at a depth
-}
-
 // block says whether the token refuses to move the payer's money.
 func (s *stage) block(t testing.TB, blocked bool) {
 	t.Helper()

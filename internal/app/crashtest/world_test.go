@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"market/internal/app/apptest"
-	"market/internal/chain"
 	"market/internal/devnet"
 	"market/internal/postgres"
 	"market/internal/postgres/pgtest"
@@ -37,12 +36,10 @@ const (
 // speaks to the server that runs now.
 type world struct {
 	*apptest.World
-	node    *node
-	chain   *ethclient.Client // past the node
-	relayer chain.Key         // somebody who sends what others have signed
-	nonce   uint64            // of the relayer's next transaction
-	env     []string
-	ended   []*stage
+	node  *node
+	chain *ethclient.Client // past the node
+	env   []string
+	ended []*stage
 }
 
 func newWorld(t testing.TB) *world {
@@ -50,10 +47,8 @@ func newWorld(t testing.TB) *world {
 	databaseURL := pgtest.URL(t)
 	treasuryKey, treasury := apptest.NewKey(t)
 	gasKey, gas := apptest.NewKey(t)
-	_, relayer := apptest.NewKey(t)
 	ether := new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)
-	net, err := devnet.Start(t.Context(), devnet.Options{Burst: burst,
-		Alloc: map[common.Address]*big.Int{gas.Address(): ether, relayer.Address(): ether}})
+	net, err := devnet.Start(t.Context(), devnet.Options{Burst: burst, Alloc: map[common.Address]*big.Int{gas.Address(): ether}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +65,7 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(db.Close)
 	w := &world{
 		World: &apptest.World{Chain: net, DB: db, Treasury: treasury.Address()},
-		node:  newNode(t, net.URL()), chain: client, relayer: relayer,
+		node:  newNode(t, net.URL()), chain: client,
 	}
 	w.env = []string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_PUBLIC_URL=http://market.test",
@@ -96,31 +91,6 @@ func networks(t testing.TB, nodeURL string) string {
 		t.Fatal(err)
 	}
 	return file
-}
-
-// relay puts an authorization on the chain by somebody else's hand, and returns when it has moved the money.
-func (w *world) relay(t testing.TB, s chain.Signed) {
-	t.Helper()
-	token := devnet.TokenAddress()
-	tx, err := w.relayer.SignTransaction(types.NewTx(&types.DynamicFeeTx{
-		ChainID: big.NewInt(devnet.ChainID), Nonce: w.nonce, GasTipCap: big.NewInt(1e9), GasFeeCap: big.NewInt(500e9), Gas: 200_000,
-		To: &token, Data: chain.Calldata(s),
-	}), devnet.ChainID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.nonce++
-	if err := w.chain.SendTransaction(t.Context(), tx); err != nil {
-		t.Fatal(err)
-	}
-	var receipt *types.Receipt
-	eventually(t, "somebody else's transaction is mined", func() bool {
-		receipt, err = w.chain.TransactionReceipt(t.Context(), tx.Hash())
-		return err == nil
-	})
-	if receipt.Status != types.ReceiptStatusSuccessful {
-		t.Fatalf("somebody else's transaction %s was undone", tx.Hash())
-	}
 }
 
 // mine lets blocks pass on the chain.

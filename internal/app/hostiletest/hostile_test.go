@@ -47,7 +47,7 @@ func TestHostile(t *testing.T) {
 	close(queue)
 	wg.Wait()
 	memory.judge(t)
-	settled(t, w)
+	w.AwaitEnds(t)
 	in, out := w.Transfers(t, w.Treasury)
 	for i, p := range rows {
 		if len(p.calls) > 0 && !p.balanced(t, w, in, out) {

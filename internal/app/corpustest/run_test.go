@@ -1,0 +1,129 @@
+package corpustest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"market/internal/app/apptest"
+	"market/internal/chain"
+)
+
+// A played row is what came of one.
+type played struct {
+	row
+	title  string
+	where  *place
+	number int // of all rows, from 0
+	nth    int // of the rows of its place, from 0
+	stage  *stage
+}
+
+// marketsAtOnce is how many markets run beside each other: most of the time each waits for a block, or for a look at it.
+const marketsAtOnce = 3
+
+// batch is how many rows of a place that share a clock begin together.
+const batch = 4
+
+// numbered returns all rows, in the order of the page.
+func numbered() []*played {
+	var all []*played
+	for _, g := range table() {
+		for _, r := range g.rows {
+			all = append(all, &played{row: r, title: g.title, where: g.where, number: len(all)})
+		}
+	}
+	return all
+}
+
+// Everything that can happen ends as its row says: for the caller, in the books, at the service and on the chain. Not one row comes out otherwise.
+func TestCorpus(t *testing.T) {
+	t.Parallel()
+	rows := numbered()
+	tally := apptest.NewTally(len(rows))
+	places := map[*place][]*played{}
+	for _, p := range rows {
+		places[p.where] = append(places[p.where], p)
+	}
+	var (
+		wg   sync.WaitGroup
+		open = make(chan struct{}, marketsAtOnce)
+	)
+	for where, rows := range places {
+		wg.Go(func() {
+			open <- struct{}{}
+			defer func() { <-open }()
+			t.Run(where.name, func(t *testing.T) { where.play(t, rows, tally) })
+		})
+	}
+	wg.Wait()
+	fmt.Print(text(rows, tally, t.Failed()))
+}
+
+// play plays the rows of one place.
+func (p *place) play(t *testing.T, rows []*played, tally *apptest.Tally) {
+	var (
+		m     = p.open(t, len(rows))
+		queue = make(chan *played)
+		wg    sync.WaitGroup
+	)
+	for range cmp.Or(p.atOnce, len(rows)) {
+		wg.Go(func() {
+			for r := range queue {
+				t.Run(r.name, func(one *testing.T) {
+					defer func() { tally.Ended(r.number, !one.Failed()) }()
+					if m.clock != nil {
+						defer m.clock.leave()
+					}
+					r.play(one, m)
+				})
+			}
+		})
+	}
+	for n, r := range rows {
+		r.nth = n
+		queue <- r
+	}
+	close(queue)
+	wg.Wait()
+	m.AwaitEnds(t)
+	in, out := m.Transfers(t, m.Treasury)
+	for _, r := range rows {
+		if r.stage != nil && !r.stage.judgeMoney(in, out) {
+			tally.Ended(r.number, false)
+		}
+	}
+}
+
+// play plays one row and holds against it what can be seen at once.
+func (p *played) play(t testing.TB, m *market) {
+	slug := fmt.Sprintf("row-%d", p.number+1)
+	host := slug + domain
+	if m.clock != nil && p.where.stagger > 0 {
+		// In batches: all at once want more of the machine than it has.
+		m.clock.await(int64(p.nth/batch) * int64(p.where.stagger))
+	}
+	s := &stage{TB: t, market: m, row: p.row, number: p.number + 1, who: outside(p.number + 1), door: m.World, wallets: map[chain.Key]uint64{}}
+	listing := map[string]any{"timeout_ms": 60_000, "trial_calls_per_day": 100}
+	maps.Copy(listing, p.listing)
+	work := p.does
+	if work == nil {
+		work = apptest.Works
+	}
+	s.service = m.ListNamed(t, host, cmp.Or(p.home, "127.0.0.1"), slug, work, listing, p.service)
+	if p.looks != nil {
+		m.names.lead(host, p.looks)
+	}
+	s.ask = apptest.Ask(s.service.URL)
+	s.terms = m.Terms(t, s.service, 120)
+	s.payer = s.wallet(holds)
+	p.stage = s
+	if p.row.play == nil {
+		s.pay()
+	} else {
+		p.row.play(s)
+	}
+	s.judge()
+}
