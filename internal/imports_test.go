@@ -17,7 +17,7 @@ import (
 var layers = [][]string{
 	{"call", "money", "refusal", "config", "wire", "crash", "capacity"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog"},
-	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx"},
+	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify"},
 	{"facilitator", "upstream", "caller"},
 	{"delivery"},
 	{"server", "desk"},
@@ -151,6 +151,8 @@ func TestImports_OnlyDeliveryWritesStrikesAndCooldowns(t *testing.T) {
 				"refund_signatures":  {"refund"},
 				"answers":            {"answer", "delivery"},
 				"siwx_nonces":        {"siwx"},
+				"audit":              {"audit"},
+				"appeals":            {"delivery"},
 				"facilitator_rates":  {"desk"},
 				"facilitator_sales":  {"desk"},
 				"facilitator_undone": {"desk"},

@@ -99,18 +99,15 @@ func TestStates_ASuspendedServiceTakesNoMoneyAndNoWork(t *testing.T) {
 	wantMoved(t, w, 2, 0)
 }
 
-// What left the shelf for its strikes does not come back by the way of a suspension.
-func TestStates_ADelistedServiceIsNotPutBackLikeASuspendedOne(t *testing.T) {
+// What left the shelf for its strikes is not suspended instead, and comes back by a review of them.
+func TestStates_ADelistedServiceIsNotSuspended(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t, "MARKET_STRIKE_LIMIT=1")
 	s := w.List(t, "struck", apptest.Fails, nil)
 	expect(t, "a failure", w.Pay(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, apptest.Ask(s.URL)), apptest.Ask(s.URL)), http.StatusBadGateway, "upstream_5xx")
-	why := map[string]any{"reason": "because"}
-	for action, word := range map[string]string{"relist": "strikes", "suspend": "delisted already"} {
-		status, problem := w.Admin(t, http.MethodPost, "/api/v1/admin/services/struck/"+action, why)
-		if detail, _ := problem["detail"].(string); status != http.StatusConflict || problem["code"] != "conflict" || !strings.Contains(detail, word) {
-			t.Errorf("%s: %d %v", action, status, problem)
-		}
+	status, problem := w.Admin(t, http.MethodPost, "/api/v1/admin/services/struck/suspend", why)
+	if detail, _ := problem["detail"].(string); status != http.StatusConflict || problem["code"] != "conflict" || !strings.Contains(detail, "delisted already, by recorder") {
+		t.Errorf("suspend: %d %v", status, problem)
 	}
 	if status, problem := w.Admin(t, http.MethodPost, "/api/v1/admin/services/nobody/suspend", why); status != http.StatusNotFound {
 		t.Errorf("nobody: %d %v", status, problem)

@@ -34,13 +34,19 @@ const (
 	CauseStrikes    Cause = "strikes"    // as many failures of its own doing as delist
 	CauseSuspension Cause = "suspension" // by an admin
 	CauseReview     Cause = "review"     // something about it has to be looked at
-	CauseRelisting  Cause = "relisting"  // by an admin, after a suspension or a review
+	CauseRelisting  Cause = "relisting"  // by an admin, after a delisting, a suspension or a review
 	CauseWithdrawn  Cause = "withdrawn"  // its owner does not sell it any more
+
+	// A strike that delisted or held the service does not count: the service is again what it was before.
+	CauseVoid          Cause = "void"
+	CauseVoidSuspended Cause = "void_suspended"
+	CauseVoidHeld      Cause = "void_held"
 )
 
 // Causes returns every cause.
 func Causes() []Cause {
-	return []Cause{CauseCreated, CauseStrikes, CauseSuspension, CauseReview, CauseRelisting, CauseWithdrawn}
+	return []Cause{CauseCreated, CauseStrikes, CauseSuspension, CauseReview, CauseRelisting, CauseWithdrawn,
+		CauseVoid, CauseVoidSuspended, CauseVoidHeld}
 }
 
 // publicWords are what everybody is told of a cause whose reason was written by a person for the owner and for other admins. The other causes say
@@ -49,6 +55,10 @@ var publicWords = map[Cause]string{
 	CauseSuspension: "suspended by the operator",
 	CauseReview:     "held for a review by the operator",
 	CauseRelisting:  "put back by the operator",
+
+	CauseVoid:          "put back, because a strike against it does not count",
+	CauseVoidSuspended: "suspended by the operator as before, because a strike against it does not count",
+	CauseVoidHeld:      "held for a review by the operator as before, because a strike against it does not count",
 }
 
 // An Actor is what kind of author makes a change.
@@ -86,7 +96,7 @@ type Move struct {
 }
 
 // Moves is the whole state machine: what is not listed cannot happen. The table service_moves is the same, and the database refuses any other; a
-// test compares. What leads back from delisted is a review of the strikes and belongs to package delivery.
+// test compares. What leads back from delisted is a review of the strikes: delivery.Review alone makes these moves.
 func Moves() []Move {
 	return []Move{
 		{"", CauseCreated, ActorOwner, Listed},
@@ -106,8 +116,19 @@ func Moves() []Move {
 		{Listed, CauseReview, ActorRecorder, Held},
 		{Listed, CauseReview, ActorSystem, Held},
 
+		{Delisted, CauseRelisting, ActorAdmin, Listed},
 		{Suspended, CauseRelisting, ActorAdmin, Listed},
 		{Held, CauseRelisting, ActorAdmin, Listed},
+
+		// By the program as well: it voids the strikes that an outage of ours made.
+		{Delisted, CauseVoid, ActorAdmin, Listed},
+		{Delisted, CauseVoid, ActorSystem, Listed},
+		{Held, CauseVoid, ActorAdmin, Listed},
+		{Held, CauseVoid, ActorSystem, Listed},
+		{Delisted, CauseVoidSuspended, ActorAdmin, Suspended},
+		{Delisted, CauseVoidSuspended, ActorSystem, Suspended},
+		{Delisted, CauseVoidHeld, ActorAdmin, Held},
+		{Delisted, CauseVoidHeld, ActorSystem, Held},
 
 		{Listed, CauseWithdrawn, ActorOwner, Retired},
 		{Listed, CauseWithdrawn, ActorAdmin, Retired},
@@ -154,16 +175,19 @@ func ParseReason(body []byte) (string, error) {
 	return reason, refused(problems)
 }
 
-// WhyNot refuses, in words, a change that does not lead out of the state that a service is in.
-func WhyNot(from State, cause Cause) *refusal.Error {
+// WhyNot refuses, in words, a change that does not lead out of the state that a service is in, and says who was there first.
+func (s *Service) WhyNot(cause Cause) *refusal.Error {
 	switch {
-	case from == Retired:
+	case s.State == Retired:
 		return refusal.New(call.Conflict, "the service is retired, which is for good")
-	case cause == CauseRelisting && from == Listed:
-		return refusal.New(call.Conflict, "the service is on the shelf already")
-	case cause == CauseRelisting && from == Delisted:
-		return refusal.New(call.Conflict, "the service is delisted for its strikes, and is put back by a review of them, which is not built yet; "+
-			"what is put back here was suspended or held")
+	case cause == CauseRelisting && s.State == Listed:
+		return refusal.New(call.Conflict, "the service is on the shelf already, %s", s.doneBy())
+	case cause == CauseSuspension && s.State == Delisted:
+		return refusal.New(call.Conflict, "the service is delisted already, %s: only a review of its strikes puts it back", s.doneBy())
 	}
-	return refusal.New(call.Conflict, "the service is %s already", from)
+	return refusal.New(call.Conflict, "the service is %s already, %s", s.State, s.doneBy())
+}
+
+func (s *Service) doneBy() string {
+	return "by " + s.StateBy.Name + " at " + s.StateSince.UTC().Format("2006-01-02 15:04:05") + " UTC: " + s.StateReason
 }

@@ -1,7 +1,7 @@
 // Package cooldown keeps until when a service rests: the time after a failed delivery of its own doing during which it gets no work.
 //
-// Times are the database's (market_now()). Only package delivery starts a cooldown, in the transaction that records the delivery. The
-// Board is a hint for the unpaid gate; what decides a paid call is read by the statement that records its settlement.
+// Times are the database's (market_now()). Only package delivery starts a cooldown, in the transaction that records the delivery, and
+// ends one, in that of a review. The Board is a hint for the unpaid gate; what decides a paid call is read by the statement that records its settlement.
 package cooldown
 
 import (
@@ -49,4 +49,16 @@ func (Store) Start(ctx context.Context, db postgres.DB, service, delivery uuid.U
 		return fmt.Errorf("start cooldown of service %s: %w", service, err)
 	}
 	return nil
+}
+
+const endSQL = `
+UPDATE cooldowns SET until = market_now() WHERE service_id = $1 AND until > market_now()`
+
+// End lets a service have work again, and says whether it rested. Its row must be locked by the same transaction.
+func (Store) End(ctx context.Context, db postgres.DB, service uuid.UUID) (bool, error) {
+	tag, err := db.Exec(ctx, endSQL, service)
+	if err != nil {
+		return false, fmt.Errorf("end cooldown of service %s: %w", service, err)
+	}
+	return tag.RowsAffected() == 1, nil
 }

@@ -162,3 +162,30 @@ func TestStore_Start_OfManyFailuresAtOnceOneStartsTheRest(t *testing.T) {
 		t.Errorf("%d different failures were seen to have started the rest, want 1", len(seen))
 	}
 }
+
+func TestStore_End_EndsARestThatRuns(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	end := func() bool {
+		ended, err := cooldown.Store{}.End(t.Context(), s.db, s.service.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ended
+	}
+	if end() {
+		t.Error("a rest ended that never began")
+	}
+	first := s.mustStart(t, s.opened, rest)
+	pgtest.Shift(t, s.db, rest/2)
+	if !end() || end() {
+		t.Error("a rest does not end once")
+	}
+	if until, by := s.mustCurrent(t); !until.Equal(s.opened.Add(rest/2)) || by != first {
+		t.Errorf("it ended at %v, started by %s; want %v, %s", until, by, s.opened.Add(rest/2), first)
+	}
+	second := s.mustStart(t, s.opened.Add(rest/2), rest)
+	if until, by := s.mustCurrent(t); !until.Equal(s.opened.Add(rest/2+rest)) || by != second {
+		t.Errorf("the next failure starts none: until %v by %s", until, by)
+	}
+}

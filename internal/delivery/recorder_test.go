@@ -18,6 +18,7 @@ import (
 	"market/internal/payment"
 	"market/internal/postgres/pgtest"
 	"market/internal/refund"
+	"market/internal/strikes"
 )
 
 func TestRecorder_Record_EveryOutcomeEndsInItsState(t *testing.T) {
@@ -114,7 +115,7 @@ func TestRecorder_Record_JoinedEvidenceKeepsAStrikeFromAnEarlierSuccess(t *testi
 	s.want(t, "the evidence is newer than the success", world{Deliveries: 3, OpenStrikes: 1, Evidence: 2, Cooldowns: 1, Refunds: 2, Jobs: 2})
 }
 
-// What an admin took off the shelf for a while is struck by the calls that were under way, and relisting it does not pass by its strikes.
+// What an admin took off the shelf for a while is struck by the calls that were under way, and relisting it settles its strikes.
 func TestRecorder_Record_TheLastStrikeDelistsWhatIsOffTheShelfForAWhile(t *testing.T) {
 	t.Parallel()
 	for cause, from := range map[catalog.Cause]catalog.State{catalog.CauseSuspension: catalog.Suspended, catalog.CauseReview: catalog.Held} {
@@ -133,10 +134,8 @@ func TestRecorder_Record_TheLastStrikeDelistsWhatIsOffTheShelfForAWhile(t *testi
 			if got := s.world(t); got.Service != catalog.Delisted || got.OpenStrikes != policy.Limit {
 				t.Errorf("the service is %s with %d strikes", got.Service, got.OpenStrikes)
 			}
-			relist := catalog.Change{Cause: catalog.CauseRelisting, By: catalog.AdminToken, Reason: "seen"}
-			if moved, err := (catalog.Store{}).Move(t.Context(), s.db, s.service.ID, relist); err != nil || moved {
-				t.Errorf("relisted = %v, %v", moved, err)
-			}
+			s.relist(t)
+			s.wantStrikes(t, "relisted", strikes.Archived, strikes.Archived, strikes.Archived)
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"market/internal/audit"
 	"market/internal/call"
 	"market/internal/capacity"
 	"market/internal/catalog"
@@ -191,8 +192,17 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		"another patch like that":    {"PATCH", "/api/v1/services/x", strings.Repeat(" ", bodyMax+1), token, "/api/v1/services/{slug}", 413},
 		"no reason":                  {"POST", "/api/v1/admin/services/x/suspend", "{}", token, "/api/v1/admin/services/{slug}/suspend", 422},
 		"a reason that is too long":  {"POST", "/api/v1/admin/services/x/relist", `{"reason":"` + strings.Repeat("x", 501) + `"}`, token, "/api/v1/admin/services/{slug}/relist", 422},
+		"an appeal without a text":   {"POST", "/api/v1/services/x/appeals", "{}", token, "/api/v1/services/{slug}/appeals", 422},
+		"an appeal of nobody":        {"POST", "/api/v1/services/x/appeals", "{}", "", "/api/v1/services/{slug}/appeals", 401},
+		"an odd page of appeals":     {"GET", "/api/v1/services/x/appeals?limit=101", "", token, "/api/v1/services/{slug}/appeals", 400},
+		"a page after none of ours":  {"GET", "/api/v1/services/x/appeals?cursor=x", "", token, "/api/v1/services/{slug}/appeals", 400},
+		"a void of no id":            {"POST", "/api/v1/admin/strikes/x/void", "{}", token, "/api/v1/admin/strikes/{id}/void", 404},
+		"a void for no reason":       {"POST", "/api/v1/admin/strikes/01a229ef-1156-7b25-96a4-01599b66704c/void", "{}", token, "/api/v1/admin/strikes/{id}/void", 422},
+		"an uphold of nobody":        {"POST", "/api/v1/admin/strikes/x/uphold", "{}", "", "/api/v1/admin/strikes/{id}/uphold", 401},
+		"an odd page of the audit":   {"GET", "/api/v1/admin/audit?limit=0", "", token, "/api/v1/admin/audit", 400},
 		"a state that is none":       {"GET", "/api/v1/admin/services?state=gone", "", token, "/api/v1/admin/services", 400},
 		"revisions without a token":  {"GET", "/api/v1/services/x/revisions", "", "", "/api/v1/services/{slug}/revisions", 401},
+		"figures without a token":    {"GET", "/api/v1/services/x/figures", "", "", "/api/v1/services/{slug}/figures", 401},
 		"a header of ours":           {"PUT", "/api/v1/services/x/headers", `{"Market-Call":"x"}`, token, "/api/v1/services/{slug}/headers", 422},
 		"a header that is a list":    {"PATCH", "/api/v1/services/x/headers", `{"X-Api-Key":[]}`, token, "/api/v1/services/{slug}/headers", 422},
 		"a wait below nothing":       {"POST", "/api/v1/services/x/secret", `{"after_seconds":-1}`, token, "/api/v1/services/{slug}/secret", 422},
@@ -258,9 +268,16 @@ func TestOpenAPI_RecordsFit(t *testing.T) {
 		"a refusal that claimed none": {"Call", s.callView(delivery.Record{Call: id, Outcome: call.Refused, Reason: call.NotLive, Party: call.Service, Recorded: at})},
 		"a service":                   {"Service", s.serviceView(&service)},
 		"strikes of an admin":         {"StrikePage", strikePage{Items: []strikeView{strikeViewOf("weather", strike, true)}, Services: []summaryView{summaryViewOf(summary)}, Total: 1}},
-		"strikes of a provider": {"ServiceStrikes", serviceStrikesView{Summary: summaryViewOf(summary), Items: []strikeView{strikeViewOf("weather", strike, false)},
+		"strikes of a provider": {"ServiceStrikes", serviceStrikesView{Summary: summaryViewOf(summary), Appeals: []appealView{}, Items: []strikeView{strikeViewOf("weather", strike, false)},
 			Delistings: []delistingView{delistingViewOf(strikes.Delisting{ID: id, At: at, Verdict: strikes.Holds, From: "listed", Limit: 3, Window: time.Hour,
 				Needed: 2, Open: 3, Sources: 1, Deciding: id})}}},
+		"a decision": {"Decision", decisionViewOf(delivery.Decision{Action: audit.Void, Strike: &id, Service: "weather", At: at, By: catalog.AdminToken, Reason: "why",
+			Before: delivery.Case{State: catalog.Delisted, Counting: 3, Strikes: map[uuid.UUID]strikes.State{id: strikes.Open}, CooldownUntil: &at},
+			After:  delivery.Case{State: catalog.Listed, Counting: 2, Strikes: map[uuid.UUID]strikes.State{id: strikes.Voided}}})},
+		"an entry of the audit": {"AuditPage", map[string]any{"next_cursor": "", "items": []auditView{auditViewOf(audit.Entry{ID: 1, At: at, Actor: "admin", By: "admin token",
+			Action: audit.Relist, Subject: audit.Service("weather"), Slug: "weather", Reason: "why", Before: json.RawMessage(`{}`), After: json.RawMessage(`{}`)})}}},
+		"an appeal that was answered": {"AppealPage", map[string]any{"next_cursor": "", "items": []appealView{appealViewOf(delivery.Appeal{ID: id, Strike: id, At: at,
+			By: catalog.AdminToken, Text: "no", Answer: &delivery.Answered{Action: audit.Uphold, At: at, By: "admin token", Reason: "yes"}})}}},
 	} {
 		if err := d.fits(tt.schema, tt.value); err != nil {
 			t.Errorf("%s: %v", what, err)

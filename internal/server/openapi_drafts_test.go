@@ -219,9 +219,11 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 		"ServicePatch":  func(body []byte) error { _, err := service.ParsePatch(body, draftRules); return err },
 		"EndpointPatch": func(body []byte) error { _, err := endpoint.ParsePatch(body, draftRules); return err },
 		"Why":           func(body []byte) error { _, err := catalog.ParseReason(body); return err },
+		"AppealDraft":   func(body []byte) error { _, err := catalog.ParseAppeal(body); return err },
 	} {
 		operation := map[string]string{"ServicePatch": "/paths/~1api~1v1~1services~1{slug}/patch",
-			"EndpointPatch": "/paths/~1api~1v1~1services~1{slug}~1endpoints~1{id}/patch", "Why": "/paths/~1api~1v1~1admin~1services~1{slug}~1suspend/post"}[schema]
+			"EndpointPatch": "/paths/~1api~1v1~1services~1{slug}~1endpoints~1{id}/patch", "Why": "/paths/~1api~1v1~1admin~1services~1{slug}~1suspend/post",
+			"AppealDraft": "/paths/~1api~1v1~1services~1{slug}~1appeals/post"}[schema]
 		bodies := map[string]bool{string(encode(operation)): true, `{"surprise":1}`: false}
 		for body, taken := range map[string]map[string]bool{
 			"ServicePatch": {`{}`: true, `{"description":null,"tags":null,"probe":{"method":null}}`: true, `{"slug":"weather","name":"x"}`: true, `{"name":null}`: false,
@@ -229,7 +231,8 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 				`{"headers":null}`: true, `{"headers":{"X Y":"k"}}`: false, `{"capacity":{"concurrency":null}}`: true, `{"capacity":5}`: false},
 			"EndpointPatch": {`{}`: true, `{"price_usd":"0.003","stream":false}`: true, `{"price_usd":3}`: false, `{"price_usd":null}`: false,
 				`{"input_schema":null,"timeout_ms":null,"served_statuses":null}`: true, `{"input_schema":true}`: false, `{"timeout_ms":99}`: false, `{"stream":1}`: false, `{"stream":true,"mime_type":null}`: true},
-			"Why": {`{"reason":"x"}`: true, `{}`: false, `{"reason":""}`: false, `{"reason":null}`: false, `{"reason":"x","silent":true}`: false},
+			"AppealDraft": {`{"text":"no"}`: true, `{}`: false, `{"text":""}`: false, `{"text":"no","strike":"x"}`: false, `{"text":"no","strike":null}`: false},
+			"Why":         {`{"reason":"x"}`: true, `{}`: false, `{"reason":""}`: false, `{"reason":null}`: false, `{"reason":"x","silent":true}`: false},
 		}[schema] {
 			bodies[body] = taken
 		}

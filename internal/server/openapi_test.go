@@ -14,8 +14,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"market/internal/audit"
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/delivery"
 	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/refund"
@@ -109,6 +111,8 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 		"/components/schemas/Refund/properties/state": words([]refund.State{refund.StateOwed, refund.StateSent, refund.StateConfirmed,
 			refund.StateParked, refund.StateVoid}),
 		"/components/schemas/OutcomeReceipt/properties/refundState": {payment.RefundOwed, payment.RefundNone, payment.RefundVoid},
+		"/components/schemas/Action":                                words(audit.Actions()),
+		"/components/schemas/AuditEntry/properties/subject_kind":    words(audit.Kinds()),
 		"/components/headers/Market-Outcome/schema":                 append(words(call.Outcomes()), outcomePending),
 	} {
 		got := d.enum(t, pointer)
@@ -189,6 +193,9 @@ var views = map[string]reflect.Type{
 	"ServiceHeader": reflect.TypeFor[headerView](), "ServiceSecret": reflect.TypeFor[secretView](),
 	"ServiceRecord": reflect.TypeFor[recordView](), "RecordWindow": reflect.TypeFor[tallyView](), "Rule": reflect.TypeFor[ruleView](),
 	"AnswerRule": reflect.TypeFor[answerView](), "FoundCall": reflect.TypeFor[foundView](),
+	"Figures": reflect.TypeFor[figuresView](), "Measured": reflect.TypeFor[measuredView](), "MeasuredWindow": reflect.TypeFor[measuredWindowView](),
+	"MeasuredEndpoint": reflect.TypeFor[measuredEndpointView](), "Traffic": reflect.TypeFor[trafficView](), "Count": reflect.TypeFor[countView](),
+	"Latency": reflect.TypeFor[latencyView](), "Enforced": reflect.TypeFor[enforcedView](),
 	"Service": reflect.TypeFor[serviceView](), "Probe": reflect.TypeFor[probeView](), "Check": reflect.TypeFor[checkView](), "Endpoint": reflect.TypeFor[endpointView](),
 	"Capacity": reflect.TypeFor[capacityView](),
 	"Call":     reflect.TypeFor[callView](), "Problem": reflect.TypeFor[problem](), "CallLink": reflect.TypeFor[callLink](),
@@ -201,6 +208,8 @@ var views = map[string]reflect.Type{
 	"Spread":   reflect.TypeFor[spreadView](), "Evidence": reflect.TypeFor[evidenceView](), "Said": reflect.TypeFor[saidView](), "Others": reflect.TypeFor[othersView](),
 	"StrikeSummary": reflect.TypeFor[summaryView](), "Clears": reflect.TypeFor[clearsView](), "Delisting": reflect.TypeFor[delistingView](),
 	"StrikePage": reflect.TypeFor[strikePage](), "ServiceStrikes": reflect.TypeFor[serviceStrikesView](),
+	"Appeal": reflect.TypeFor[appealView](), "Answered": reflect.TypeFor[answeredView](), "Case": reflect.TypeFor[delivery.Case](),
+	"Decision": reflect.TypeFor[decisionView](), "AuditEntry": reflect.TypeFor[auditView](),
 	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
 

@@ -1,43 +1,43 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 
 	"market/internal/catalog"
+	"market/internal/delivery"
 )
 
 // suspendService serves POST /api/v1/admin/services/{slug}/suspend: off the shelf, for a reason, until an admin puts it back. Calls that are under
 // way end as they would have.
-func (s *Server) suspendService(c echo.Context) error {
-	return s.moveService(c, catalog.CauseSuspension)
+func (s *Server) suspendService(c echo.Context) error { return s.orderService(c, s.review.Suspend) }
+
+// relistService serves POST /api/v1/admin/services/{slug}/relist: back on the shelf after a delisting, a suspension or a review.
+func (s *Server) relistService(c echo.Context) error { return s.orderService(c, s.review.Relist) }
+
+func (s *Server) orderService(c echo.Context, do func(context.Context, string, delivery.Order) (catalog.Service, delivery.Decision, error)) error {
+	reason, err := readReason(c)
+	if err != nil {
+		return err
+	}
+	service, _, err := do(c.Request().Context(), c.Param("slug"),
+		delivery.Order{By: catalog.AdminToken, Reason: reason, Revisions: revisionsOf(c.Request().Header)})
+	if err != nil {
+		return err
+	}
+	s.reload(c)
+	setRevision(c, &service)
+	return s.writeOwners(c, http.StatusOK, &service)
 }
 
-// relistService serves POST /api/v1/admin/services/{slug}/relist: back on the shelf after a suspension or a review.
-func (s *Server) relistService(c echo.Context) error { return s.moveService(c, catalog.CauseRelisting) }
-
-func (s *Server) moveService(c echo.Context, cause catalog.Cause) error {
+func readReason(c echo.Context) (string, error) {
 	body, err := readBody(c)
 	if err != nil {
-		return err
+		return "", err
 	}
-	reason, err := catalog.ParseReason(body)
-	if err != nil {
-		return err
-	}
-	service, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
-		moved, err := s.store.Move(c.Request().Context(), tx, service.ID, catalog.Change{Cause: cause, By: catalog.AdminToken, Reason: reason})
-		if err == nil && !moved {
-			return catalog.WhyNot(service.State, cause)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return s.writeOwners(c, http.StatusOK, &service)
+	return catalog.ParseReason(body)
 }
 
 // An eventView is one change of a service's state. Who made it and the reason in full are for its owner and for admins.

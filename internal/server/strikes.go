@@ -70,6 +70,9 @@ func (s *Server) writeStrikes(c echo.Context, whole bool) error {
 	for _, d := range found.Delistings {
 		view.Delistings = append(view.Delistings, delistingViewOf(d))
 	}
+	if err := s.beside(ctx, service.ID, &view); err != nil {
+		return err
+	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 

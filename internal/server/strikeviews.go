@@ -23,6 +23,7 @@ type serviceStrikesView struct {
 	Summary    summaryView     `json:"summary"`
 	Items      []strikeView    `json:"items"`
 	Delistings []delistingView `json:"delistings"`
+	Appeals    []appealView    `json:"appeals"` // about the service as a whole, the newest
 }
 
 // A summaryView is the check before a delisting.
@@ -98,6 +99,10 @@ type strikeView struct {
 	Calls      []uuid.UUID    `json:"calls"` // the first 100
 	Sources    spreadView     `json:"sources"`
 	Evidence   []evidenceView `json:"evidence"` // the oldest and the newest
+
+	// Decision is the last of a review, and Appeals what the provider says. They stand where one service is shown, not in the queue.
+	Decision *answeredView `json:"decision,omitempty"`
+	Appeals  []appealView  `json:"appeals,omitempty"`
 }
 
 // strikeViewOf shows a strike to an admin, and not whole to a provider.

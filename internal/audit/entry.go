@@ -1,0 +1,67 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// An Action is what was decided.
+type Action string
+
+const (
+	Void    Action = "void"    // a strike was none
+	Uphold  Action = "uphold"  // a strike stays
+	Relist  Action = "relist"  // a service is put back on the shelf
+	Suspend Action = "suspend" // a service is taken off it
+)
+
+// Actions returns every action.
+func Actions() []Action { return []Action{Void, Uphold, Relist, Suspend} }
+
+// A Kind is what a decision can be about.
+type Kind string
+
+const (
+	KindStrike  Kind = "strike"
+	KindService Kind = "service"
+)
+
+// Kinds returns every kind.
+func Kinds() []Kind { return []Kind{KindStrike, KindService} }
+
+// A Subject is what one decision is about: the id of a strike, the slug of a service.
+type Subject struct {
+	Kind Kind
+	Name string
+}
+
+// Strike and Service name a subject.
+func Strike(id uuid.UUID) Subject { return Subject{KindStrike, id.String()} }
+func Service(slug string) Subject { return Subject{KindService, slug} }
+
+// An Entry is one decision.
+type Entry struct {
+	ID      int64     // in the order of writing; given by Add
+	At      time.Time // given by Add
+	Actor   string    // what kind of author: "admin"
+	By      string    // who: "admin token"
+	Action  Action
+	Subject Subject
+	Service uuid.UUID // whose history it belongs to; zero where it is about no service
+	Slug    string    // of that service; given by the readings
+	Reason  string    // as the author wrote it
+	Before  json.RawMessage
+	After   json.RawMessage
+}
+
+var errIncomplete = errors.New("an entry names its author, action, subject and reason, and what stood before and after")
+
+func (e Entry) check() error {
+	if e.Actor == "" || e.By == "" || e.Action == "" || e.Subject.Kind == "" || e.Subject.Name == "" || e.Reason == "" || e.Before == nil || e.After == nil {
+		return errIncomplete
+	}
+	return nil
+}
