@@ -151,6 +151,26 @@ func TestRecorder_Record_EvidenceSaysHowOthersFaredInTheMinuteBefore(t *testing.
 	}
 }
 
+// The way in which one statement is planned is no business of those after it.
+func TestOthersOf_LeavesTheRestOfTheTransactionAsItWas(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	const waysSQL = `SELECT array_agg(name || ' ' || setting ORDER BY name) FROM pg_settings WHERE name LIKE 'enable%'`
+	var before, after []string
+	err := pgx.BeginFunc(t.Context(), s.db, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(t.Context(), waysSQL).Scan(&before); err != nil {
+			return err
+		}
+		if _, err := othersOf(t.Context(), tx, s.service.ID); err != nil {
+			return err
+		}
+		return tx.QueryRow(t.Context(), waysSQL).Scan(&after)
+	})
+	if err != nil || len(before) == 0 || !reflect.DeepEqual(after, before) {
+		t.Errorf("%v, after it %v (%v)", before, after, err)
+	}
+}
+
 // An older program that still runs adds evidence without all this.
 func TestRecorder_StrikesOf_ReadsTheEvidenceOfAnOlderProgram(t *testing.T) {
 	t.Parallel()
