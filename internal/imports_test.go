@@ -17,7 +17,7 @@ import (
 var layers = [][]string{
 	{"call", "money", "refusal", "config", "wire", "crash", "capacity"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog"},
-	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit"},
+	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify"},
 	{"facilitator", "upstream", "caller"},
 	{"delivery"},
 	{"server", "desk"},
@@ -116,48 +116,6 @@ func TestImports_TheProductHoldsNothingMadeForTests(t *testing.T) {
 				if slices.Contains(testOnly, target) && !slices.ContainsFunc(testOnly, func(p string) bool { return strings.HasPrefix(pkg, p) }) {
 					t.Errorf("%s imports %s", path.Join(of, pkg), name)
 				}
-			}
-		}
-	}
-}
-
-// writers are the methods that write deliveries, strikes and cooldowns, and the one package that may call them.
-func TestImports_OnlyDeliveryWritesStrikesAndCooldowns(t *testing.T) {
-	t.Parallel()
-	for pkg, imports := range importsOf(t, ".", false) {
-		for _, name := range imports {
-			switch name {
-			case "internal/strikes", "internal/cooldown":
-				shows := pkg == "server" && name == "internal/strikes" // what package delivery read; it has no store
-				if pkg != "delivery" && pkg != "app" && !shows {
-					t.Errorf("internal/%s imports %s; delivery writes, and app builds", pkg, name)
-				}
-			}
-		}
-	}
-	for pkg, statements := range writesOf(t) {
-		for _, table := range statements {
-			if owner := map[string][]string{
-				"deliveries":         {"delivery"},
-				"refusal_counts":     {"delivery"},
-				"trial_days":         {"delivery"},
-				"strikes":            {"delivery", "strikes"},
-				"strike_deliveries":  {"strikes"},
-				"delistings":         {"delivery"},
-				"cooldowns":          {"cooldown"},
-				"calls":              {"delivery", "payment"},
-				"refunds":            {"refund", "delivery"},
-				"replicas":           {"replica"},
-				"refund_signatures":  {"refund"},
-				"answers":            {"answer", "delivery"},
-				"siwx_nonces":        {"siwx"},
-				"audit":              {"audit"},
-				"appeals":            {"delivery"},
-				"facilitator_rates":  {"desk"},
-				"facilitator_sales":  {"desk"},
-				"facilitator_undone": {"desk"},
-			}[table]; owner != nil && !slices.Contains(owner, pkg) {
-				t.Errorf("internal/%s writes %s, which belongs to %v", pkg, table, owner)
 			}
 		}
 	}

@@ -51,9 +51,11 @@ type App struct {
 	guarded   bool              // private addresses are for nobody, see Guarded
 	publicURL string
 
-	path   *delivery.Path
-	prober *upstream.Prober
-	jobs   *river.Client[pgx.Tx]
+	path     *delivery.Path
+	prober   *upstream.Prober
+	canaries *upstream.Canaries
+	guard    *delivery.Guard
+	jobs     *river.Client[pgx.Tx]
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
@@ -109,8 +111,12 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 		return nil, err
 	}
 	a.running.Go(func() { a.beat(background) })
+	a.running.Go(func() { a.guardOn(background) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
+	a.running.Go(func() { a.hold(background) })
+	a.running.Go(func() { a.watchTraffic(background) })
+	a.running.Go(func() { a.path.Walk(background) })
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
@@ -125,7 +131,8 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err := checkOpened(listings.Current()); err != nil {
 		return nil, err
 	}
-	client := upstream.New(upstream.Options{AllowPrivate: c.Dev && !a.guarded, Canaries: a.canaries(c), Resolver: a.resolver})
+	a.canaries = a.newCanaries(c)
+	client := upstream.New(upstream.Options{AllowPrivate: c.Dev && !a.guarded, Canaries: a.canaries, Resolver: a.resolver})
 	a.prober = upstream.NewProber(client, c.ProbeTTL, now)
 	a.stops = append(a.stops, func(ctx context.Context) error { return a.prober.Close(ctx) })
 	fold := c.Cooldown
@@ -143,12 +150,14 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
-		Answers: answer.NewStore(box), SignIn: signIn,
+		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
+	review := delivery.NewReview(a.db, policy)
+	a.guard = delivery.NewGuard(a.db, a.path.Owner(), review)
 	return server.New(server.Config{
-		Path: a.path, Review: delivery.NewReview(a.db, policy), DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
-		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
+		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
+		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
 	}), nil
 }

@@ -8,14 +8,14 @@ import (
 	"market/internal/upstream"
 )
 
-// canaries are the hosts that tell our own trouble from that of a service.
-func (a *App) canaries(c config.Config) *upstream.Canaries {
+// newCanaries returns the hosts that tell our own trouble from that of a service.
+func (a *App) newCanaries(c config.Config) *upstream.Canaries {
 	if len(c.Canaries) == 0 && !c.Dev {
-		a.log.Warn().Msg("MARKET_CANARIES names no host: while our own way out is broken, services that cannot be connected to in time are blamed for it")
+		a.log.Warn().Msg("MARKET_CANARIES names no host: while our own way out is broken, services that cannot be connected to in time are blamed for it, until so many of them fail at once that it is taken for an outage of ours")
 	}
 	return upstream.NewCanaries(c.Canaries, now, func(s upstream.Sounding) {
 		if s.Fails() {
-			a.log.Error().Int("failed", s.Failed).Int("asked", s.Asked).Msg("canaries take no connection: our own way out is in doubt, and no service is blamed for a connection that is not made in time")
+			a.log.Error().Int("failed", s.Failed).Int("asked", s.Asked).Msg("canaries take no connection: our own way out is in doubt, and no service is blamed for a connection that is not made in time; if none takes one twice, that is an outage of ours")
 			return
 		}
 		a.log.Info().Int("asked", s.Asked).Msg("all canaries take connections again")

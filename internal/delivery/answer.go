@@ -28,6 +28,7 @@ type Answer struct {
 	Call    call.ID      // zero: nothing is kept of this call
 	Outcome call.Outcome // empty: not final yet
 	Reason  call.Reason
+	Party   call.Party // empty: whose doing the reason is
 	Detail  string
 	Fields  []refusal.Field
 	Charged Charged

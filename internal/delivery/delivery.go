@@ -35,6 +35,7 @@ type Delivery struct {
 	Replica    uuid.UUID      // the process that walked the call; zero: none of these did
 	Error      string         // of a failure: the kind of error in a few words of ours, as upstream names it
 	Said       call.Said      // of a failure: what came back
+	Excused    uuid.UUID      // the outage of ours that it was taken for; zero: none
 	// Refund is what the caller gets back; nil where the caller pays, or never paid.
 	Refund *refund.Owed
 
@@ -47,12 +48,12 @@ type Delivery struct {
 func (p *Path) newDelivery(id call.ID, r Request) Delivery {
 	return Delivery{
 		ID: uuid.Must(uuid.NewV7()), Call: id, Trial: r.trial, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
-		Origin: r.Origin, Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
+		Origin: p.originOf(r), Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
 		Replica: p.owner,
 	}
 }
 
-// end sets how the call ended. The party follows from the reason: one table says whose doing each is.
+// end sets how the call ended. The party follows from the reason: one table says whose doing each is. The recorder may still excuse the service.
 func (d Delivery) end(reason call.Reason, detail string) Delivery {
 	row, known := call.RowOf(reason)
 	if !known {

@@ -176,7 +176,7 @@ func TestRecorder_Persist_TriesAgainUntilTheOutcomeStands(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	slow := NewRecorder(s.db, &slowJobs{s.recorder.jobs, 1}, policy, rest, time.Hour)
-	if err := slow.persist(t.Context(), s.asked(t).failed()); err != nil {
+	if _, err := slow.persist(t.Context(), s.asked(t).failed()); err != nil {
 		t.Errorf("after one trouble: %v", err)
 	}
 	s.want(t, "after one trouble", world{Deliveries: 1, OpenStrikes: 1, Evidence: 1, Cooldowns: 1, Refunds: 1, Jobs: 1})
@@ -187,11 +187,11 @@ func TestRecorder_Persist_KnowsItsOwnLostCommitFromAnothersOutcome(t *testing.T)
 	s := newShelf(t)
 	d := s.asked(t).failed()
 	s.record(t, d) // and its answer is lost
-	if err := s.recorder.persist(t.Context(), d); err != nil {
+	if _, err := s.recorder.persist(t.Context(), d); err != nil {
 		t.Errorf("the same delivery again: %v", err)
 	}
 	d.ID = uuid.Must(uuid.NewV7())
-	if err := s.recorder.persist(t.Context(), d); !errors.Is(err, payment.ErrMoved) {
+	if _, err := s.recorder.persist(t.Context(), d); !errors.Is(err, payment.ErrMoved) {
 		t.Errorf("another delivery of that call: %v, want %v", err, payment.ErrMoved)
 	}
 	s.want(t, "after all", world{Deliveries: 1, OpenStrikes: 1, Evidence: 1, Cooldowns: 1, Refunds: 1, Jobs: 1})

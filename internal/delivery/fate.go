@@ -171,7 +171,7 @@ func (p *Path) lose(ctx context.Context, c openCall) error {
 		if !c.Free || c.State != call.Settled && c.State != call.Asked {
 			return nil
 		}
-		return p.Recorder.write(ctx, tx, c.delivery().end(call.SettlementLost, c.whyLost()), false)
+		return p.Recorder.write(ctx, tx, c.delivery().end(call.SettlementLost, c.whyLost()))
 	})
 	if err == nil && ours && c.Word != "" {
 		p.OnError(fmt.Errorf("facilitator %s said that transaction %s settles call %s, and the payment lapsed unpaid: %s base units of %s on %s are not coming; "+

@@ -95,7 +95,7 @@ func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c paym
 	case call.StateServed:
 		return p.withReceipt(p.redeem(ctx, r, paid, a), record)
 	case call.StateRefused, call.StateFailed, call.StateCooldownRefused:
-		a.Signed = p.Receipt(record)
+		a.Party, a.Signed = record.Party, p.Receipt(record)
 		return a
 	}
 	return a

@@ -29,7 +29,8 @@ func (p *Path) record(ctx context.Context, r Request, h held, d Delivery, s sett
 	own, cancel := detached(ctx, recordTime)
 	defer cancel()
 	d.sealed = p.seal(d, result)
-	if err := p.Recorder.persist(own, d); err != nil {
+	d, err := p.Recorder.persist(own, d)
+	if err != nil {
 		return *p.pending(h, s.whole(), err)
 	}
 	a, head := p.answer(d, s.standing, result), paidHead(h, s)
@@ -51,7 +52,8 @@ func (p *Path) record(ctx context.Context, r Request, h held, d Delivery, s sett
 func (p *Path) recordTrial(ctx context.Context, d Delivery, s standing, result *upstream.Result) Answer {
 	own, cancel := detached(ctx, recordTime)
 	defer cancel()
-	if err := p.Recorder.persist(own, d); err != nil {
+	d, err := p.Recorder.persist(own, d)
+	if err != nil {
 		return Answer{Call: d.Call, Reason: call.Internal, Charged: ChargedNo,
 			Err: fmt.Errorf("trial call %s: %w", d.Call, err)}
 	}
@@ -60,7 +62,7 @@ func (p *Path) recordTrial(ctx context.Context, d Delivery, s standing, result *
 
 // answer shows a recorded delivery to its caller.
 func (p *Path) answer(d Delivery, s standing, result *upstream.Result) Answer {
-	a := Answer{Call: d.Call, Outcome: d.Outcome, Reason: d.Reason, Detail: d.Detail, Charged: ChargedNo}
+	a := Answer{Call: d.Call, Outcome: d.Outcome, Reason: d.Reason, Party: d.Party, Detail: d.Detail, Charged: ChargedNo}
 	if d.Outcome == call.Served && !d.Trial {
 		a.Charged = ChargedYes
 	}

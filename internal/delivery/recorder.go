@@ -16,6 +16,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/cooldown"
 	"market/internal/crash"
+	"market/internal/outage"
 	"market/internal/payment"
 	"market/internal/postgres"
 	"market/internal/refund"
@@ -36,6 +37,8 @@ type Recorder struct {
 	strikes  strikes.Store
 	cooldown cooldown.Store
 	refunds  refund.Store
+	outages  outage.Store
+	outage   outage.Policy
 	rest     time.Duration // a cooldown, where the service names none
 	// retention is how long a served answer can be fetched again.
 	retention time.Duration
@@ -44,68 +47,97 @@ type Recorder struct {
 
 // NewRecorder returns a recorder that counts by a policy, lets services rest for so long, and keeps served answers for so long.
 func NewRecorder(db *pgxpool.Pool, jobs Jobs, policy strikes.Policy, rest, retention time.Duration) *Recorder {
-	return &Recorder{db: db, jobs: jobs, strikes: strikes.NewStore(policy), rest: rest, retention: retention}
+	return &Recorder{db: db, jobs: jobs, strikes: strikes.NewStore(policy), outage: outage.Usual(), rest: rest, retention: retention}
 }
 
 // Record writes how a call ended. payment.ErrMoved: the call was not where this outcome can follow, because it was recorded already or
 // somebody else took it over; nothing was written.
 func (r *Recorder) Record(ctx context.Context, d Delivery) error {
+	_, err := r.end(ctx, d)
+	return err
+}
+
+// end is Record, and returns the delivery as it was written: what looked like the service's doing may be ours.
+func (r *Recorder) end(ctx context.Context, d Delivery) (Delivery, error) {
 	if d.Trial { // no call is moved
 		return r.record(ctx, d)
 	}
 	crash.BeforeMove(d.follows(), call.FinalState(d.Outcome))
-	if err := r.record(ctx, d); err != nil {
-		return err
+	written, err := r.record(ctx, d)
+	if err != nil {
+		return d, err
 	}
 	crash.AfterMove(d.follows(), call.FinalState(d.Outcome))
-	return nil
+	return written, nil
 }
 
-func (r *Recorder) record(ctx context.Context, d Delivery) error {
-	rest := cooldown.After(d.Outcome, d.Party, d.Reason, d.Origin, d.RetryAfter, r.rest)
-	effect := strikes.EffectOf(d.Outcome, d.Party, d.Reason, d.Origin)
-	if effect != strikes.Increment && rest == 0 && d.Refund == nil {
-		return r.write(ctx, r.db, d, effect == strikes.Clear)
+// effect is what a delivery does to the strikes of its service, and rests for how long the service rests after it.
+func (d Delivery) effect() strikes.Effect {
+	return strikes.EffectOf(d.Outcome, d.Party, d.Reason, d.Origin)
+}
+
+func (r *Recorder) rests(d Delivery) time.Duration {
+	return cooldown.After(d.Outcome, d.Party, d.Reason, d.Origin, d.RetryAfter, r.rest)
+}
+
+func (r *Recorder) record(ctx context.Context, d Delivery) (written Delivery, err error) {
+	if d.effect() != strikes.Increment && r.rests(d) == 0 && d.Refund == nil && !d.excusable() {
+		return d, r.write(ctx, r.db, d)
 	}
 	end, err := r.turns.take(ctx, d.Service)
 	if err != nil {
-		return fmt.Errorf("record %s of call %s: %w", d.Outcome, d.Call, err)
+		return d, fmt.Errorf("record %s of call %s: %w", d.Outcome, d.Call, err)
 	}
 	defer end()
-	err = pgx.BeginFunc(ctx, r.db, func(tx pgx.Tx) error { return r.enforce(ctx, tx, d, effect, rest) })
+	err = pgx.BeginFunc(ctx, r.db, func(tx pgx.Tx) error {
+		written, err = r.enforce(ctx, tx, d)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("record %s of call %s: %w", d.Outcome, d.Call, err)
+		return d, fmt.Errorf("record %s of call %s: %w", d.Outcome, d.Call, err)
 	}
-	return nil
+	return written, nil
 }
 
 // enforce applies what a delivery means for its service and its payer. The transaction also holds the delivery itself, so there is no
 // strike without its evidence, no evidence without its strike, and no failure of a paid call without its refund.
-func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery, effect strikes.Effect, rest time.Duration) error {
+func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery) (Delivery, error) {
 	if _, err := r.catalog.Lock(ctx, tx, d.Service); err != nil {
-		return err
+		return d, err
 	}
-	if err := r.write(ctx, tx, d, effect == strikes.Clear); err != nil {
-		return err
+	d, err := r.excuse(ctx, tx, d)
+	if err != nil {
+		return d, err
+	}
+	if err := r.write(ctx, tx, d); err != nil {
+		return d, err
 	}
 	if d.Refund != nil {
-		if err := r.refunds.Owe(ctx, tx, *d.Refund); err != nil {
-			return err
-		}
-		if _, err := r.jobs.InsertTx(ctx, tx, refund.Args{Call: d.Call}, nil); err != nil {
-			return fmt.Errorf("enqueue refund: %w", err)
-		}
-		if _, err := tx.Exec(ctx, caughtUpSQL, d.Call, whyLost, whyFalse); err != nil {
-			return fmt.Errorf("follow payment of refund: %w", err)
+		if err := r.owe(ctx, tx, d); err != nil {
+			return d, err
 		}
 	}
-	if rest > 0 {
+	if rest := r.rests(d); rest > 0 {
 		if err := r.cooldown.Start(ctx, tx, d.Service, d.ID, rest); err != nil {
-			return err
+			return d, err
 		}
 	}
-	if effect == strikes.Increment {
-		return r.strike(ctx, tx, d)
+	if d.effect() == strikes.Increment {
+		return d, r.strike(ctx, tx, d)
+	}
+	return d, nil
+}
+
+// owe owes the payer what it paid, and enqueues that.
+func (r *Recorder) owe(ctx context.Context, tx pgx.Tx, d Delivery) error {
+	if err := r.refunds.Owe(ctx, tx, *d.Refund); err != nil {
+		return err
+	}
+	if _, err := r.jobs.InsertTx(ctx, tx, refund.Args{Call: d.Call}, nil); err != nil {
+		return fmt.Errorf("enqueue refund: %w", err)
+	}
+	if _, err := tx.Exec(ctx, caughtUpSQL, d.Call, whyLost, whyFalse); err != nil {
+		return fmt.Errorf("follow payment of refund: %w", err)
 	}
 	return nil
 }
@@ -132,8 +164,8 @@ WITH moved AS (
 	RETURNING id, payment_identifier
 ), delivered AS (
 	INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at,
-		upstream_status, latency_us, method, path, source, payer, detail, replica)
-	SELECT $1, $2, $4, $6, $7, $8, $9, $10, $11, $12::timestamptz IS NOT NULL, $12, $13, $14, $15, $16, $17, $18, $19, $25
+		upstream_status, latency_us, method, path, source, payer, detail, replica, excused_by)
+	SELECT $1, $2, $4, $6, $7, $8, $9, $10, $11, $12::timestamptz IS NOT NULL, $12, $13, $14, $15, $16, $17, $18, $19, $25, $26
 	 WHERE $4 OR EXISTS (SELECT 1 FROM moved)
 	RETURNING id
 ), kept AS (
@@ -145,7 +177,7 @@ WITH moved AS (
 )
 SELECT count(*) FROM delivered`
 
-func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery, clears bool) error {
+func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery) error {
 	var askedAt *time.Time
 	if d.asked() {
 		askedAt = &d.AskedAt
@@ -162,10 +194,15 @@ func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery, clears
 	if d.owner != (uuid.UUID{}) {
 		owner = &d.owner
 	}
+	var excused *uuid.UUID
+	if d.Excused != (uuid.UUID{}) {
+		excused = &d.Excused
+	}
+	clears := d.effect() == strikes.Clear
 	var written int
 	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, d.follows(),
 		d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin, askedAt, status, d.Latency.Microseconds(),
-		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, r.retention, d.replica()).Scan(&written)
+		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, r.retention, d.replica(), excused).Scan(&written)
 	if err != nil {
 		return fmt.Errorf("write delivery of call %s: %w", d.Call, err)
 	}
@@ -182,7 +219,7 @@ const (
 
 // persist records until it is known that the outcome stands: a lost commit is tried again, and "moved" after a first try whose answer
 // was lost means that it was written. The outcome that stands may be another writer's; recorded tells.
-func (r *Recorder) persist(ctx context.Context, d Delivery) error {
+func (r *Recorder) persist(ctx context.Context, d Delivery) (Delivery, error) {
 	var err error
 	for try := range recordTries {
 		if try > 0 {
@@ -190,30 +227,38 @@ func (r *Recorder) persist(ctx context.Context, d Delivery) error {
 			select {
 			case <-ctx.Done():
 				wait.Stop()
-				return errors.Join(err, ctx.Err())
+				return d, errors.Join(err, ctx.Err())
 			case <-wait.C:
 			}
 		}
-		if err = r.Record(ctx, d); err == nil {
-			return nil
+		written, failed := r.end(ctx, d)
+		if err = failed; err == nil {
+			return written, nil
 		}
-		if ours, findErr := r.recorded(ctx, d); findErr == nil && ours {
-			return nil
+		if written, ours, findErr := r.recorded(ctx, d); findErr == nil && ours {
+			return written, nil
 		}
 		if errors.Is(err, payment.ErrMoved) {
-			return err
+			return d, err
 		}
 	}
-	return err
+	return d, err
 }
 
-const recordedSQL = `SELECT EXISTS (SELECT 1 FROM deliveries WHERE id = $1)`
+const recordedSQL = `SELECT party, excused_by, detail FROM deliveries WHERE id = $1`
 
-// recorded says whether this very delivery stands in the database.
-func (r *Recorder) recorded(ctx context.Context, d Delivery) (bool, error) {
-	var found bool
-	if err := r.db.QueryRow(ctx, recordedSQL, d.ID).Scan(&found); err != nil {
-		return false, fmt.Errorf("look for delivery %s: %w", d.ID, err)
+// recorded returns this very delivery as it stands in the database, and says whether it does.
+func (r *Recorder) recorded(ctx context.Context, d Delivery) (Delivery, bool, error) {
+	var excused *uuid.UUID
+	err := r.db.QueryRow(ctx, recordedSQL, d.ID).Scan(&d.Party, &excused, &d.Detail)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return d, false, nil
 	}
-	return found, nil
+	if err != nil {
+		return d, false, fmt.Errorf("look for delivery %s: %w", d.ID, err)
+	}
+	if excused != nil {
+		d.Excused = *excused
+	}
+	return d, true, nil
 }

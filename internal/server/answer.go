@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -110,7 +111,7 @@ func (s *Server) writeProblem(c echo.Context, a delivery.Answer) error {
 	if a.Reason == call.RejectedByService && a.Status != 0 {
 		p.Status = a.Status
 	}
-	p.Detail, p.Fields, p.ServiceStatus = a.Detail, a.Fields, a.Status
+	p.Party, p.Detail, p.Fields, p.ServiceStatus = cmp.Or(a.Party, p.Party), a.Detail, a.Fields, a.Status
 	p.Charged = chargedJSON(a.Charged)
 	p.Call = s.link(a.Call)
 	p.Payment, p.Refund = s.paid(a.Payment), s.refund(a.Refund)

@@ -32,6 +32,7 @@ const (
 type Config struct {
 	Path       *delivery.Path
 	Review     *delivery.Review
+	Guard      *delivery.Guard
 	DB         *pgxpool.Pool
 	Catalog    *catalog.Catalog
 	Secrets    catalog.Secrets
@@ -40,7 +41,6 @@ type Config struct {
 	Ready      *readiness.Checker
 	Networks   []chain.Network
 	Proxies    []netip.Prefix // whose forwarded headers count
-	Own        []netip.Prefix // our own scanners
 	AdminToken string         // empty: nobody is an admin
 	PublicURL  string         // without a trailing slash
 	Dev        bool           // development mode, which every page says
@@ -54,6 +54,7 @@ type Config struct {
 type Server struct {
 	path       *delivery.Path
 	review     *delivery.Review
+	guard      *delivery.Guard
 	db         *pgxpool.Pool
 	catalog    *catalog.Catalog
 	secrets    catalog.Secrets
@@ -63,7 +64,6 @@ type Server struct {
 	ready      *readiness.Checker
 	networks   []chain.Network
 	proxies    []netip.Prefix
-	own        []netip.Prefix
 	adminToken string
 	publicURL  string
 	dev        bool
@@ -72,14 +72,17 @@ type Server struct {
 	log        zerolog.Logger
 	now        func() time.Time
 	stopping   func() bool
+	tries      tries // to sign in
+	ourForms   *http.CrossOriginProtection
 }
 
 // New returns a server.
 func New(c Config) *Server {
 	s := &Server{
-		path: c.Path, review: c.Review, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
-		proxies: c.Proxies, own: c.Own,
+		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
+		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
+		ourForms: ourForms(c.PublicURL),
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
 	return s
@@ -121,6 +124,7 @@ func (s *Server) routes() *echo.Echo {
 	e.PATCH("/api/v1/services/:slug", s.editService, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug", s.retireService, s.adminOnly)
 	e.GET("/api/v1/services/:slug/revisions", s.listRevisions, s.adminOnly)
+	e.GET("/api/v1/services/:slug/figures", s.figuresOfService, s.adminOnly)
 	e.PUT("/api/v1/services/:slug/headers", s.replaceHeaders, s.adminOnly)
 	e.PATCH("/api/v1/services/:slug/headers", s.changeHeaders, s.adminOnly)
 	e.POST("/api/v1/services/:slug/secret", s.newSecret, s.adminOnly)
@@ -135,6 +139,7 @@ func (s *Server) routes() *echo.Echo {
 	e.POST("/api/v1/admin/strikes/:id/void", s.voidStrike, s.adminOnly)
 	e.POST("/api/v1/admin/strikes/:id/uphold", s.upholdStrike, s.adminOnly)
 	e.GET("/api/v1/admin/audit", s.listAudit, s.adminOnly)
+	e.GET("/api/v1/admin/outages", s.listOutages, s.adminOnly)
 	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/suspend", s.suspendService, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/relist", s.relistService, s.adminOnly)
@@ -189,7 +194,7 @@ func (s *Server) index(c echo.Context) error {
 	})
 }
 
-// readyz says whether paid work can be done now, network by network. A process that stops is not ready, however well it could settle: nobody is to
+// readyz says whether paid work can be done now, network by network. An outage of our own is told and decides nothing: callers are refunded. A process that stops is not ready, however well it could settle: nobody is to
 // send it callers any more.
 func (s *Server) readyz(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), headerTime)
@@ -203,7 +208,7 @@ func (s *Server) readyz(c echo.Context) error {
 		}
 		status = http.StatusOK
 	}
-	body := map[string]any{"networks": networks}
+	body := map[string]any{"networks": networks, "outages": outageViews(s.guard.Open())}
 	if s.stopping() {
 		status, body["why"] = http.StatusServiceUnavailable, "the process is stopping"
 	}

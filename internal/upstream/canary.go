@@ -24,8 +24,11 @@ type Sounding struct {
 // Fails says whether a canary failed, which is reason enough not to blame a service for a connection that timed out.
 func (s Sounding) Fails() bool { return s.Failed > 0 }
 
+// AllFail says that no canary took a connection.
+func (s Sounding) AllFail() bool { return s.Asked > 0 && s.Failed == s.Asked }
+
 // Canaries are hosts of others that are always up. When one of them cannot be connected to, the way out of here is suspect. They are asked
-// only when a service could not be connected to in time, and no more than once at a time.
+// when a service could not be connected to in time, again and again while none of them answers (Again), and no more than once at a time.
 type Canaries struct {
 	addresses []string
 	connect   connectFunc
@@ -33,8 +36,9 @@ type Canaries struct {
 	changed   func(Sounding)
 	flights   singleflight.Group
 
-	mu   sync.Mutex
-	last Sounding
+	mu     sync.Mutex
+	last   Sounding
+	before Sounding // the one before the last
 }
 
 // NewCanaries takes addresses as host:port. With none, nothing is ever asked and nothing ever said. changed hears of a sounding that fails after one
@@ -68,6 +72,21 @@ func (c *Canaries) Ask(ctx context.Context, since time.Time) Sounding {
 	}
 }
 
+// Last returns the two newest soundings, however old; zero where there were none.
+func (c *Canaries) Last() (last, before Sounding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last, c.before
+}
+
+// Again takes another sounding as soon as the newest does not count any more, if no canary took a connection in that or if wanted.
+// It waits about a second at most.
+func (c *Canaries) Again(ctx context.Context, wanted bool) {
+	if last, _ := c.Last(); last.AllFail() || wanted {
+		c.Ask(ctx, last.At)
+	}
+}
+
 // sound connects to all at once, on a deadline of its own: others wait for it, too.
 func (c *Canaries) sound() Sounding {
 	ctx, cancel := context.WithTimeout(context.Background(), canaryTimeout)
@@ -91,7 +110,7 @@ func (c *Canaries) sound() Sounding {
 	s.At = c.now()
 	c.mu.Lock()
 	before := c.last
-	c.last = s
+	c.last, c.before = s, before
 	c.mu.Unlock()
 	if s.Fails() != before.Fails() {
 		c.changed(s)

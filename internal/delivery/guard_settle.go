@@ -1,0 +1,193 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/notify"
+	"market/internal/outage"
+	"market/internal/refusal"
+	"market/internal/replica"
+)
+
+// settleAfter is how long after the end of an outage what it excuses is still looked for. A failure that was recorded beside its beginning, by a
+// transaction that did not see it yet, is there by then: no transaction that ends a call takes as long.
+const settleAfter = time.Minute
+
+// A Telling is what the operator is to be told of an outage: that it holds, or that it is over.
+type Telling struct {
+	Outage outage.Outage
+	Over   bool
+	Text   string
+}
+
+// settle finds what outages excuse, and tells of them. It can stop anywhere, and be done by several replicas at once: what was done is not done again.
+func (g *Guard) settle(ctx context.Context) ([]Telling, error) {
+	unsettled, err := g.outages.Unsettled(ctx, g.db)
+	if err != nil {
+		return nil, err
+	}
+	open := make([]outage.Outage, 0, len(unsettled))
+	for _, o := range unsettled {
+		if o.Holds() {
+			open = append(open, o)
+		}
+	}
+	g.open.Store(&open)
+	var errs []error
+	for _, o := range unsettled {
+		errs = append(errs, g.undo(ctx, o))
+	}
+	told, err := g.tell(ctx, unsettled, open)
+	if errs = append(errs, err); errors.Join(errs...) != nil {
+		return told, errors.Join(errs...) // nothing counts as settled: the next tick goes on with it
+	}
+	for _, o := range unsettled {
+		if !o.Holds() {
+			errs = append(errs, g.outages.Settle(ctx, g.db, o.ID, settleAfter))
+		}
+	}
+	return told, errors.Join(errs...)
+}
+
+const (
+	// One replica at a time, so that two do not wait for each other's rows; the other one has nothing to do.
+	aloneSQL = `SELECT pg_try_advisory_xact_lock(hashtextextended('excuse deliveries', 0))`
+
+	// What own and provider traffic met has moved nothing, and stays what it was.
+	excuseSQL = `
+UPDATE deliveries SET party = 'platform', excused_by = $1, detail = detail || $5
+ WHERE recorded_at >= $2 AND outcome = 'failed' AND asked AND origin IN ('external', 'unattributed') AND party = 'service'
+   AND ($3::timestamptz IS NULL OR asked_at <= $3) AND ($4::uuid IS NULL OR replica = $4)`
+
+	// A strike falls that rests on nothing but what was excused. One that has other evidence, too, stays.
+	groundlessSQL = `
+SELECT st.id
+  FROM strikes st
+ WHERE st.state = 'open' AND st.opened_at >= $1
+   AND EXISTS (SELECT 1 FROM strike_deliveries sd JOIN deliveries d ON d.id = sd.delivery_id
+                WHERE sd.strike_id = st.id AND d.excused_by = $2)
+   AND NOT EXISTS (SELECT 1 FROM strike_deliveries sd JOIN deliveries d ON d.id = sd.delivery_id
+                    WHERE sd.strike_id = st.id AND d.excused_by IS NULL)
+ ORDER BY st.opened_at, st.id LIMIT 1000`
+)
+
+// undo makes the failures ours that an outage excuses and that were recorded before it was known, and voids the strikes that rested on them.
+func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
+	var (
+		ended *time.Time
+		of    *uuid.UUID
+	)
+	if !o.Ended.IsZero() {
+		ended = &o.Ended
+	}
+	if o.Replica != (uuid.UUID{}) {
+		of = &o.Replica
+	}
+	err := pgx.BeginFunc(ctx, g.db, func(tx pgx.Tx) error {
+		var alone bool
+		if err := tx.QueryRow(ctx, aloneSQL).Scan(&alone); err != nil || !alone {
+			return err
+		}
+		return g.review.excuse(ctx, tx, o, ended, of)
+	})
+	if err != nil {
+		return fmt.Errorf("excuse failures by outage %s: %w", o.ID, err)
+	}
+	rows, err := g.db.Query(ctx, groundlessSQL, o.Reaches, o.ID)
+	if err != nil {
+		return fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
+	}
+	groundless, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
+	}
+	var errs []error
+	for _, strike := range groundless {
+		_, err := g.review.Void(ctx, strike, catalog.System, voidReason(o))
+		if no, refused := errors.AsType[*refusal.Error](err); refused && no.Reason == call.Conflict {
+			continue // somebody has decided about it
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// tell raises a notice of each outage that holds, and settles those of the others. What it did is to be told by this replica.
+func (g *Guard) tell(ctx context.Context, unsettled, open []outage.Outage) (told []Telling, err error) {
+	if len(unsettled) == 0 {
+		return nil, nil
+	}
+	var fleet []replica.Replica
+	if len(open) > 0 {
+		if fleet, err = (replica.Store{}).Alive(ctx, g.db); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range open {
+		text := noticeText(o, fleet)
+		raised, err := g.notices.Raise(ctx, g.db, notify.Outage, o.Subject(), text)
+		if err != nil {
+			return told, err
+		}
+		if raised {
+			told = append(told, Telling{Outage: o, Text: text})
+		}
+	}
+	for _, o := range unsettled {
+		if lastOf(open, o.Replica).Holds() {
+			continue
+		}
+		settled, err := g.notices.Settle(ctx, g.db, notify.Outage, o.Subject())
+		if err != nil {
+			return told, err
+		}
+		if settled {
+			told = append(told, Telling{Outage: o, Over: true, Text: "failures are the services' own doing again"})
+		}
+	}
+	return told, nil
+}
+
+// knownBy says in words by what an outage was known.
+func knownBy(o outage.Outage) string {
+	switch o.Cause {
+	case outage.Canaries:
+		return "none of the hosts in MARKET_CANARIES could be reached from here"
+	case outage.Services:
+		return fmt.Sprintf("%d of the %d services that were asked within a minute, and that had served somebody the day before, failed at once; they are of %d providers",
+			o.Failing.Failed, o.Failing.Asked, o.Failing.Providers)
+	}
+	return "its cause was not kept"
+}
+
+// timeText is a time of the market for people.
+func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// voidReason is what the audit and the provider are told of a strike that an outage of ours has caused.
+func voidReason(o outage.Outage) string {
+	return fmt.Sprintf("an outage of the marketplace itself (%s), known since %s: %s", o.Subject(), timeText(o.Began), knownBy(o))
+}
+
+// noticeText says what has stopped, since when, what that changes, and what to look at.
+func noticeText(o outage.Outage, fleet []replica.Replica) string {
+	whose := "the whole fleet"
+	if o.Replica != (uuid.UUID{}) {
+		whose = o.Subject()
+		for _, r := range fleet {
+			if r.ID == o.Replica {
+				whose += " at " + r.Address
+			}
+		}
+	}
+	return fmt.Sprintf("failures are taken for an outage of %s since %s, and excused from %s on: %s. While this holds no failed call is a strike or starts a cooldown; "+
+		"callers get their money back as always. Look at the resolver, the network, the firewall and the certificates of where this runs. "+
+		"GET /api/v1/admin/outages lists all outages", whose, timeText(o.Began), timeText(o.Reaches), knownBy(o))
+}
