@@ -53,7 +53,7 @@ func (p *Path) newDelivery(id call.ID, r Request) Delivery {
 	}
 }
 
-// end sets how the call ended. The party follows from the reason: one table says whose doing each is.
+// end sets how the call ended. The party follows from the reason: one table says whose doing each is. The recorder may still excuse the service.
 func (d Delivery) end(reason call.Reason, detail string) Delivery {
 	row, known := call.RowOf(reason)
 	if !known {
