@@ -48,7 +48,7 @@ type Delivery struct {
 func (p *Path) newDelivery(id call.ID, r Request) Delivery {
 	return Delivery{
 		ID: uuid.Must(uuid.NewV7()), Call: id, Trial: r.trial, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
-		Origin: r.Origin, Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
+		Origin: p.originOf(r), Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
 		Replica: p.owner,
 	}
 }
