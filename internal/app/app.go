@@ -115,6 +115,8 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
 	a.running.Go(func() { a.hold(background) })
+	a.running.Go(func() { a.watchTraffic(background) })
+	a.running.Go(func() { a.path.Walk(background) })
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
@@ -148,14 +150,14 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Board: board, Ready: ready, Rails: rails.delivery(), Now: now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
-		Answers: answer.NewStore(box), SignIn: signIn,
+		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	review := delivery.NewReview(a.db, policy)
 	a.guard = delivery.NewGuard(a.db, a.path.Owner(), review)
 	return server.New(server.Config{
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
-		Networks: rails.networks(), Proxies: c.TrustedProxies, Own: c.OwnSources, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
+		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
 	}), nil
 }

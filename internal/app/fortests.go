@@ -19,6 +19,9 @@ func (p *process) Kill() {
 // Killed says whether Kill was called.
 func (p *process) Killed() bool { return p.killed.Load() }
 
+// LookAtTraffic looks once where traffic comes from, for tests. That is done every minute anyway.
+func (a *App) LookAtTraffic(ctx context.Context) { a.lookAtTraffic(ctx) }
+
 // SweepOnce runs one round of the sweeper now, for tests. One runs every second anyway.
 func (a *App) SweepOnce(ctx context.Context) error { return a.path.SweepOnce(ctx) }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"market/internal/app/apptest"
+	"market/internal/notify"
 )
 
 // Who a caller is decides whether its failures are evidence. It is who our own side of the connection says, not who the request says.
@@ -57,8 +58,70 @@ func TestOrigins_OnlyOutsideTrafficIsEvidence(t *testing.T) {
 			if w.AwaitRefund(t, a.Call()) == "" {
 				t.Error("a failure is refunded wherever the call came from")
 			}
+			w.App.LookAtTraffic(t.Context())
+			open, err := notify.Store{}.Open(t.Context(), w.DB, notify.UnattributedTraffic)
+			if want := map[bool]int{true: 1}[tt.origin == "unattributed"]; err != nil || len(open) != want {
+				t.Errorf("notices of unattributed traffic: %+v (%v), want %d", open, err, want)
+			}
 		})
 	}
+}
+
+// A provider that calls its own service can neither clear its strikes nor get one: who calls from where the service answers is its provider.
+// It is known from our own probes, so it holds for the first call after a start as well.
+func TestOrigins_AProvidersOwnCallsMoveNothing(t *testing.T) {
+	t.Parallel()
+	const home = "127.0.0.61"
+	w := apptest.Start(t, "MARKET_TRUSTED_PROXIES=127.0.0.1/32")
+	s := w.ListAt(t, home, "athome", apptest.Fails, map[string]any{"trial_calls_per_day": 20})
+	from := func(w *apptest.World, address string) apptest.Asking {
+		a := w.At(t, apptest.Ask(s.URL))
+		a.Header = http.Header{"X-Forwarded-For": {address}}
+		return a
+	}
+	fresh := w.Replica(t)
+	terms := w.Challenge(t, from(w, "192.0.2.1"))
+	payer := w.Payer(t, 10*apptest.PriceUnits)
+	origin := func(what string, a apptest.Answer, want string, strikes int) {
+		t.Helper()
+		if d := w.Delivery(t, a.Call()); d.Origin != want {
+			t.Errorf("%s is recorded as %s from %s, want %s", what, d.Origin, d.Source, want)
+		}
+		if open := w.OpenStrikes(t, s.Slug); len(open) != strikes {
+			t.Errorf("after %s there are %d open strikes, want %d", what, len(open), strikes)
+		}
+	}
+	a := fresh.Send(t, from(fresh, home).Trial(), "")
+	expect(t, "the provider's trial", a, http.StatusBadGateway, "upstream_5xx")
+	origin("the provider's trial", a, "provider", 0)
+	a = w.Pay(t, payer, terms, from(w, home))
+	expect(t, "the provider's call", a, http.StatusBadGateway, "upstream_5xx")
+	origin("the provider's call", a, "provider", 0)
+	if rest := w.Rest(t, s.Slug); rest != 0 {
+		t.Errorf("after its provider's failures it rests for %s", rest)
+	}
+	if w.AwaitRefund(t, a.Call()) == "" {
+		t.Error("a provider that pays for a failure is refunded like anybody")
+	}
+
+	// Its neighbour is somebody: what counts is the address, not the network that it is in.
+	a = w.Pay(t, payer, terms, from(w, "127.0.0.62"))
+	expect(t, "a neighbour's call", a, http.StatusBadGateway, "upstream_5xx")
+	origin("a neighbour's call", a, "external", 1)
+	w.Shift(t, restOver)
+	s.Do(apptest.Works)
+	a = w.Pay(t, payer, terms, from(w, home))
+	if a.Status != http.StatusOK {
+		t.Fatalf("the provider's call: %d %s", a.Status, a.Body)
+	}
+	origin("the provider's success", a, "provider", 1)
+	// A stranger's word is not believed, whatever it says.
+	stranger := w.ReplicaWith(t, nil, "MARKET_TRUSTED_PROXIES=10.0.0.0/8")
+	a = stranger.Pay(t, payer, terms, from(stranger, home))
+	if a.Status != http.StatusOK {
+		t.Fatalf("a stranger's call: %d %s", a.Status, a.Body)
+	}
+	origin("a stranger's success", a, "unattributed", 0)
 }
 
 // A success of our own proves nothing either.

@@ -37,6 +37,7 @@ func TestRemote_SettlesACallAndARefund(t *testing.T) {
 
 // Whatever it says, the service works for money that our own node sees, and the caller is asked to sign again only where our own node sees
 // that this payment can not pay. B63, B64, B68, B70, B71, B73, B75.
+// B138: a facilitator that is down, or lies, strikes nobody.
 func TestRemote_ItsWordIsNoProof(t *testing.T) {
 	t.Parallel()
 	nobody := common.HexToHash("0x5e77aa0000000000000000000000000000000000000000000000000000000001")

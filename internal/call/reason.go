@@ -86,7 +86,8 @@ type Row struct {
 	Party   Party
 }
 
-// Rows is the table of everything that can end a call or refuse one. A reason has one party in an outcome, so a Row is found by the two.
+// Rows is the table of everything that can end a call or refuse one. A reason has one party in an outcome, so a Row is found by the two. There is one
+// exception: while an outage of ours holds, what has failed by the service's doing is ours (delivery.Recorder).
 func Rows() []Row {
 	return []Row{
 		{Served, OK, Service},

@@ -48,12 +48,12 @@ type Delivery struct {
 func (p *Path) newDelivery(id call.ID, r Request) Delivery {
 	return Delivery{
 		ID: uuid.Must(uuid.NewV7()), Call: id, Trial: r.trial, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
-		Origin: r.Origin, Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
+		Origin: p.originOf(r), Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
 		Replica: p.owner,
 	}
 }
 
-// end sets how the call ended. The party follows from the reason: one table says whose doing each is.
+// end sets how the call ended. The party follows from the reason: one table says whose doing each is. The recorder may still excuse the service.
 func (d Delivery) end(reason call.Reason, detail string) Delivery {
 	row, known := call.RowOf(reason)
 	if !known {

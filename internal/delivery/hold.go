@@ -80,7 +80,7 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 	claimed, ours, err := p.payments.Claim(own, p.DB, payment.Claim{
 		ID: id, Network: paid.rail.Network.ID, Signed: paid.signed, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
 		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
-		Source: r.Source, Origin: r.Origin, Identifier: paid.identifier, Owner: p.owner, Lease: settleLease, Block: paid.block,
+		Source: r.Source, Origin: p.originOf(r), Identifier: paid.identifier, Owner: p.owner, Lease: settleLease, Block: paid.block,
 	})
 	if errors.Is(err, payment.ErrIdentifierTaken) {
 		place.leave()

@@ -225,7 +225,7 @@ func TestHolder_OfManyReplicasOneTells(t *testing.T) {
 	s.rejects(t, 20, 3)
 	var wg sync.WaitGroup
 	var told atomic.Int32
-	for range 5 {
+	for range 3 {
 		wg.Go(func() {
 			notices, err := NewHolder(s.db, HoldingRule).Once(t.Context())
 			if err != nil {

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -62,11 +63,13 @@ func (p RefundPolicy) restsUntil(endings []ending) time.Time {
 
 // Only failures of the service, its own refusals, and streams that the payer held up until they broke count: what we, the cooldown or the rail
 // refused is not the payer's provocation. A stream that its payer left was neither refunded nor served to its end.
+const endsSQL = `((outcome = 'served' AND reason <> 'caller_left') OR (outcome = 'failed' AND (party = 'service' OR reason = 'caller_stalled')) OR (outcome = 'refused' AND reason = 'rejected_by_service'))`
+
 const endingsSQL = `
 SELECT recorded_at, outcome = 'served'
   FROM deliveries
  WHERE payer = $1 AND endpoint_id = $2 AND recorded_at > market_now() - $3::interval AND NOT trial
-   AND ((outcome = 'served' AND reason <> 'caller_left') OR (outcome = 'failed' AND (party = 'service' OR reason = 'caller_stalled')) OR (outcome = 'refused' AND reason = 'rejected_by_service'))
+   AND ` + endsSQL + `
  ORDER BY recorded_at DESC LIMIT 2000`
 
 // The common payer has no refund in a day: one index probe tells.
@@ -86,21 +89,50 @@ func (p RefundPolicy) refundRest(ctx context.Context, db postgres.DB, payer comm
 	if !suspect {
 		return 0, nil
 	}
+	rest, err := p.restAfter(ctx, db, endingsSQL, payer[:], endpoint, refundRestMax)
+	if err != nil {
+		return 0, fmt.Errorf("read calls of payer %s: %w", payer, err)
+	}
+	return rest, nil
+}
+
+// restAfter returns how long whoever made some calls is still refused. sql reads how they ended, the newest first.
+func (p RefundPolicy) restAfter(ctx context.Context, db postgres.DB, sql string, args ...any) (time.Duration, error) {
 	now, err := postgres.MarketNow(ctx, db)
 	if err != nil {
 		return 0, err
 	}
-	rows, err := db.Query(ctx, endingsSQL, payer[:], endpoint, refundRestMax)
+	rows, err := db.Query(ctx, sql, args...)
 	if err != nil {
-		return 0, fmt.Errorf("read calls of payer %s: %w", payer, err)
+		return 0, err
 	}
 	endings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e ending, err error) {
 		err = row.Scan(&e.at, &e.served)
 		return e, err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("read calls of payer %s: %w", payer, err)
+		return 0, err
 	}
 	slices.Reverse(endings)
 	return max(0, p.restsUntil(endings).Sub(now)), nil
+}
+
+// A trial has no payer, so it is the network of an address that is refused, by what became of the trials from there: else whoever is refused with its
+// wallet would go on provoking failures for nothing. Only what counts as evidence is looked at, and of a service that is tried very much the newest.
+const trialEndingsSQL = `
+SELECT recorded_at, outcome = 'served'
+  FROM (SELECT recorded_at, outcome, reason, party, endpoint_id, source FROM deliveries
+         WHERE service_id = $1 AND trial AND recorded_at > market_now() - $4::interval
+           AND origin IN ('external', 'unattributed') AND (asked OR outcome <> 'refused')
+         ORDER BY recorded_at DESC LIMIT 2000) newest
+ WHERE endpoint_id = $2 AND source <<= $3 AND ` + endsSQL + `
+ ORDER BY recorded_at DESC`
+
+// trialRest returns how long the network of an address gets no trial calls of an endpoint; zero where it does.
+func (p RefundPolicy) trialRest(ctx context.Context, db postgres.DB, service, endpoint uuid.UUID, source netip.Addr) (time.Duration, error) {
+	rest, err := p.restAfter(ctx, db, trialEndingsSQL, service, endpoint, prefixOf(source), refundRestMax)
+	if err != nil {
+		return 0, fmt.Errorf("read trial calls from %s: %w", prefixOf(source), err)
+	}
+	return rest, nil
 }

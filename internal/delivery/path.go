@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,6 +97,8 @@ type Config struct {
 	ExposureUSD decimal.Decimal
 	// OnError hears of what went wrong and changed no answer; it must not block.
 	OnError func(err error)
+	// Own are the addresses of our own scanners and monitoring.
+	Own []netip.Prefix
 }
 
 // Path is the paid path and the trial path.

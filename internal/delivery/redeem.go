@@ -59,7 +59,7 @@ func (p *Path) redeem(ctx context.Context, r Request, paid *admitted, a Answer) 
 // prove says why a request does not prove to be of the caller of a call; nil where it does.
 func (p *Path) prove(ctx context.Context, r Request, paid *admitted, of answer.Facts) *refusal.Error {
 	asking := answer.Asking{Identifier: paid.identifier}
-	if r.Origin != call.Unattributed {
+	if !r.Stranger {
 		asking.Source = r.Source // else it is a proxy's, and proves nothing about who is behind it
 	}
 	if answer.Prove(of, asking).Redeems() {

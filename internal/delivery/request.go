@@ -29,7 +29,8 @@ type Request struct {
 	Header   http.Header
 	Body     *Body
 	Source   netip.Addr // of the caller, after configured proxies
-	Origin   call.Origin
+	// Stranger says that Source is not known to be the caller's own: see Path.originOf.
+	Stranger bool
 	// Responder takes the answer of an endpoint that streams; nil where the caller's connection can carry no stream.
 	Responder Responder
 	trial     bool

@@ -154,6 +154,22 @@ func receipt(h held, success bool, s chain.Settlement, code payment.Code) *payme
 	return out
 }
 
+// provoked refuses trials to a network whose trials of the endpoint failed too often: what costs nothing must not be the way to strike a service. Our
+// own calls and the provider's move nothing, however they end.
+func (p *Path) provoked(ctx context.Context, r Request) *refusal.Error {
+	if !p.originOf(r).Counts() {
+		return nil
+	}
+	rest, err := p.Refunds.trialRest(ctx, p.DB, r.Target.Service.ID, r.Target.Endpoint.ID, r.Source)
+	if err != nil {
+		return refusal.New(call.Internal, "").WithCause(err)
+	}
+	if rest > 0 {
+		return refusal.New(call.RefundLimit, "too many trial calls of this endpoint from your network failed").WithUntil(p.Now().Add(rest))
+	}
+	return nil
+}
+
 // takeTrial takes one of today's trial calls.
 func (p *Path) takeTrial(ctx context.Context, r Request) (standing, *refusal.Error) {
 	own, cancel := detached(ctx, writeTime)

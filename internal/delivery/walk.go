@@ -97,6 +97,9 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
 
+	if no := p.provoked(ctx, r); no != nil {
+		return *p.turnDown(ctx, id, r, nil, no)
+	}
 	standing, no := p.takeTrial(ctx, r)
 	if no != nil {
 		return refused(no, p.Now())

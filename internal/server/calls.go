@@ -68,7 +68,7 @@ func (s *Server) request(c echo.Context, prefix string) (delivery.Request, error
 	source, stranger := sourceOf(in, s.proxies)
 	return delivery.Request{
 		Target: target, Method: in.Method, RawQuery: in.URL.RawQuery, Header: in.Header, Body: delivery.NewBody(in.Body),
-		Source: source, Origin: originOf(source, stranger, s.own), Responder: responderOf(c),
+		Source: source, Stranger: stranger, Responder: responderOf(c),
 	}, nil
 }
 

@@ -203,7 +203,7 @@ var views = map[string]reflect.Type{
 	"Field": reflect.TypeFor[refusal.Field](), "Challenge": reflect.TypeFor[challengeBody](), "Strike": reflect.TypeFor[strikeView](),
 	"TermsV1": reflect.TypeFor[payment.V1Requirements](), "Resource": reflect.TypeFor[payment.Resource](),
 	"PaymentResponse": reflect.TypeFor[payment.SettleResponse](), "SignedReceipt": reflect.TypeFor[payment.Signed](),
-	"Event": reflect.TypeFor[eventView](), "Checked": reflect.TypeFor[checkedView](), "Revision": reflect.TypeFor[revisionView](),
+	"Event": reflect.TypeFor[eventView](), "Checked": reflect.TypeFor[checkedView](), "LastCheck": reflect.TypeFor[lastCheckView](), "Revision": reflect.TypeFor[revisionView](),
 	"Standing": reflect.TypeFor[standingView](),
 	"Spread":   reflect.TypeFor[spreadView](), "Evidence": reflect.TypeFor[evidenceView](), "Said": reflect.TypeFor[saidView](), "Others": reflect.TypeFor[othersView](),
 	"StrikeSummary": reflect.TypeFor[summaryView](), "Clears": reflect.TypeFor[clearsView](), "Delisting": reflect.TypeFor[delistingView](),

@@ -41,7 +41,6 @@ type Config struct {
 	Ready      *readiness.Checker
 	Networks   []chain.Network
 	Proxies    []netip.Prefix // whose forwarded headers count
-	Own        []netip.Prefix // our own scanners
 	AdminToken string         // empty: nobody is an admin
 	PublicURL  string         // without a trailing slash
 	Dev        bool           // development mode, which every page says
@@ -65,7 +64,6 @@ type Server struct {
 	ready      *readiness.Checker
 	networks   []chain.Network
 	proxies    []netip.Prefix
-	own        []netip.Prefix
 	adminToken string
 	publicURL  string
 	dev        bool
@@ -82,7 +80,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
-		proxies: c.Proxies, own: c.Own,
+		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 		ourForms: ourForms(c.PublicURL),
 	}

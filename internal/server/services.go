@@ -12,6 +12,7 @@ import (
 	"market/internal/capacity"
 	"market/internal/catalog"
 	"market/internal/config"
+	"market/internal/delivery"
 	"market/internal/refusal"
 )
 
@@ -91,6 +92,11 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 		return s.writeServicePage(c, &service, tallies, at)
 	}
 	view.Record = recordViewOf(at, tallies...)
+	check, err := delivery.LastCheckOf(c.Request().Context(), s.db, service.ID)
+	if err != nil {
+		return err
+	}
+	view.LastCheck = lastCheckViewOf(check)
 	return s.writeJSON(c, http.StatusOK, typeJSON, view)
 }
 
@@ -195,6 +201,8 @@ type serviceView struct {
 	Events []eventView `json:"events,omitempty"`
 	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.
 	Checked *checkedView `json:"checked,omitempty"`
+	// LastCheck is when the service was last asked whether it lives though nobody wanted it. It stands where one service is shown, not in lists.
+	LastCheck *lastCheckView `json:"last_check,omitempty"`
 	// Record is there where a service is read, and not where one is made or where the record could not be read.
 	Record *recordView `json:"record,omitempty"`
 	// Checks are for whoever has just made the listing.

@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"market/internal/call"
 )
 
 // sourceOf returns the caller's address: the peer, or from the right the first forwarded address that is not a configured proxy.
@@ -45,15 +43,4 @@ func forwarded(h http.Header) bool {
 
 func within(a netip.Addr, of []netip.Prefix) bool {
 	return slices.ContainsFunc(of, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
-// originOf says where traffic comes from. own are the addresses of our own scanners.
-func originOf(source netip.Addr, stranger bool, own []netip.Prefix) call.Origin {
-	switch {
-	case stranger:
-		return call.Unattributed
-	case within(source, own):
-		return call.Own
-	}
-	return call.External
 }

@@ -4,8 +4,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"testing"
-
-	"market/internal/call"
 )
 
 func TestSourceOf_BelievesConfiguredProxiesOnly(t *testing.T) {
@@ -37,26 +35,6 @@ func TestSourceOf_BelievesConfiguredProxiesOnly(t *testing.T) {
 		source, stranger := sourceOf(r, proxies)
 		if source.String() != tt.source || stranger != tt.stranger {
 			t.Errorf("%s: source %s, stranger %v, want %s, %v", name, source, stranger, tt.source, tt.stranger)
-		}
-	}
-}
-
-func TestOriginOf_OwnAddressesAndStrangersAreToldApart(t *testing.T) {
-	t.Parallel()
-	own := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-	for name, tt := range map[string]struct {
-		source   string
-		stranger bool
-		want     call.Origin
-	}{
-		"somebody":                        {"198.51.100.1", false, call.External},
-		"our scanner":                     {"192.0.2.5", false, call.Own},
-		"just outside our range":          {"192.0.3.0", false, call.External},
-		"a stranger's word from our own":  {"192.0.2.5", true, call.Unattributed},
-		"a stranger's word from anywhere": {"198.51.100.1", true, call.Unattributed},
-	} {
-		if got := originOf(netip.MustParseAddr(tt.source), tt.stranger, own); got != tt.want {
-			t.Errorf("%s: origin %s, want %s", name, got, tt.want)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (c *Client) send(ctx context.Context, r Request, p *progress, why func(erro
 		// Without its key a service would refuse us, and that would look like its own failure.
 		return failed(cause{call.LocalError, "the service's listing is broken"}, 0, errors.New(broken)).of("local: broken listing")
 	}
-	request, err := c.newRequest(p.watch(ctx), r)
+	request, err := c.newRequest(p.watch(c.placing(ctx, r.Service)), r)
 	if err != nil {
 		return failed(cause{call.LocalError, "the request could not be built"}, 0, err).of("local: no request")
 	}

@@ -226,3 +226,34 @@ func TestCanaries_TellOnceWhenTheyBeginToFailAndWhenTheyPassAgain(t *testing.T) 
 		}
 	})
 }
+
+func TestCanaries_Again_AsksAgainWhileNoneAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		late := host{after: time.Hour}
+		n := &network{hosts: map[string]host{v4a: late, v4b: late}}
+		c := aviary(n, v4a, v4b)
+		c.Again(t.Context(), false)
+		if last, _ := c.Last(); last.Asked != 0 {
+			t.Fatalf("%+v, and nobody wanted to know", last)
+		}
+		c.Ask(t.Context(), time.Now())
+		first, before := c.Last()
+		if !first.AllFail() || before.Asked != 0 {
+			t.Fatalf("last %+v, before %+v; want one round in which none answers", first, before)
+		}
+		for range 4 { // within what the first counts for
+			goBy(time.Second)
+			c.Again(t.Context(), false)
+		}
+		if last, _ := c.Last(); last != first {
+			t.Errorf("asked again after %s", last.At.Sub(first.At))
+		}
+		goBy(time.Second)
+		c.Again(t.Context(), false)
+		last, before := c.Last()
+		if before != first || !last.AllFail() || last.At.Sub(first.At) > 10*time.Second {
+			t.Errorf("last %+v, before %+v; want another round within 10 s of the first", last, before)
+		}
+	})
+}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"runtime"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -38,6 +40,7 @@ type Client struct {
 	dialer    *dialer
 	canaries  *Canaries
 	transport *http.Transport
+	places    *places
 	checks    chan struct{} // a place for each check of an answer's form that may run
 }
 
@@ -48,7 +51,7 @@ func New(o Options) *Client {
 	}
 	dialer := newDialer(o.Resolver, o.AllowPrivate)
 	checks := make(chan struct{}, runtime.GOMAXPROCS(0))
-	return &Client{now: o.Now, dialer: dialer, canaries: o.Canaries, checks: checks, transport: &http.Transport{
+	return &Client{now: o.Now, dialer: dialer, canaries: o.Canaries, places: &places{of: map[uuid.UUID]placed{}}, checks: checks, transport: &http.Transport{
 		// No Proxy: one of the environment would see every request and make the address check meaningless.
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12}, // and nothing that loosens what is verified

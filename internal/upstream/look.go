@@ -41,7 +41,7 @@ func (c *Client) probe(ctx context.Context, s *catalog.Service) (*http.Response,
 	}
 	var p progress
 	began := c.now()
-	request, err := http.NewRequestWithContext(p.watch(ctx), s.Probe.Method, u.String(), bytes.NewReader(s.Probe.Body))
+	request, err := http.NewRequestWithContext(p.watch(c.placing(ctx, s)), s.Probe.Method, u.String(), bytes.NewReader(s.Probe.Body))
 	if err != nil {
 		return nil, cause{call.LocalError, "the probe could not be built"}
 	}

@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -45,6 +46,18 @@ func (w *World) List(t testing.TB, slug string, work http.HandlerFunc, change ma
 // ListWith is List with more members of the service's own.
 func (w *World) ListWith(t testing.TB, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
 	t.Helper()
+	return w.listAt(t, "127.0.0.1", slug, work, change, service)
+}
+
+// ListAt is List for a service at an address of this machine, such as 127.0.0.7. Who calls from there is its provider; at 127.0.0.1, where all the
+// others are, nobody is.
+func (w *World) ListAt(t testing.TB, address, slug string, work http.HandlerFunc, change map[string]any) *Service {
+	t.Helper()
+	return w.listAt(t, address, slug, work, change, nil)
+}
+
+func (w *World) listAt(t testing.TB, address, slug string, work http.HandlerFunc, change, service map[string]any) *Service {
+	t.Helper()
 	s := &Service{Slug: slug, URL: w.URL + "/s/" + slug + "/work", work: work}
 	s.live.Store(true)
 	mux := http.NewServeMux()
@@ -61,7 +74,14 @@ func (w *World) ListWith(t testing.TB, slug string, work http.HandlerFunc, chang
 		s.mu.Unlock()
 		work(rw, r)
 	})
-	upstream := httptest.NewServer(mux)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream := httptest.NewUnstartedServer(mux)
+	_ = upstream.Listener.Close()
+	upstream.Listener = listener
+	upstream.Start()
 	t.Cleanup(upstream.Close)
 	endpoint := map[string]any{
 		"method": "POST", "path": "/work", "price_usd": "0.002", "description": "Work",

@@ -1,0 +1,27 @@
+package delivery
+
+import (
+	"net/netip"
+	"slices"
+
+	"market/internal/call"
+	"market/internal/catalog"
+)
+
+// originOf says whose traffic a request is. A call is asked only after its service was probed from this process, so by then it is known where the
+// service is; a refusal from before that may be measured as somebody's, and moves nothing either way.
+func (p *Path) originOf(r Request) call.Origin { return originOf(r, p.Own, p.Upstream.FoundAt) }
+
+// originOf is the one place where it is decided whose traffic a request is, and with that whether it is evidence. own are our own addresses, and
+// foundAt says whether a service answers at an address. What else tells a provider from its callers, such as a wallet of its, belongs here too.
+func originOf(r Request, own []netip.Prefix, foundAt func(*catalog.Service, netip.Addr) bool) call.Origin {
+	switch {
+	case r.Stranger:
+		return call.Unattributed
+	case slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(r.Source) }):
+		return call.Own
+	case foundAt(r.Target.Service, r.Source):
+		return call.Provider
+	}
+	return call.External
+}
