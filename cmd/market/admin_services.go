@@ -51,7 +51,7 @@ func newAdminServicesCommand(o *adminOptions) *cobra.Command {
 	cmd.Flags().StringVar(&state, "state", "", "only those that are `listed`, delisted, suspended, held or retired")
 	cmd.AddCommand(
 		newAdminMoveCommand(o, "suspend", "Take a service off the shelf until it is put back; calls that are under way end as they would have"),
-		newAdminMoveCommand(o, "relist", "Put a service back on the shelf that was suspended or held for a review"),
+		newAdminMoveCommand(o, "relist", "Put a service back on the shelf that was suspended, held or delisted; of the last two the strikes are archived"),
 	)
 	return cmd
 }

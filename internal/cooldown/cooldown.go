@@ -1,7 +1,7 @@
 // Package cooldown keeps until when a service rests: the time after a failed delivery of its own doing during which it gets no work.
 //
-// Times are the database's (market_now()). Only package delivery starts a cooldown, in the transaction that records the delivery. The
-// Board is a hint for the unpaid gate; what decides a paid call is read by the statement that records its settlement.
+// Times are the database's (market_now()). Only package delivery starts a cooldown, in the transaction that records the delivery, and
+// ends one, in that of a review. The Board is a hint for the unpaid gate; what decides a paid call is read by the statement that records its settlement.
 package cooldown
 
 import (

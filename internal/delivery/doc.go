@@ -14,7 +14,10 @@
 // Path.Trial is the same walk without admit, settle and derive. Path.Quote is what an unpaid request gets.
 //
 // A paid call is three commits: the claim (payment.Store.Claim) before the authorization is shown to anybody, the settlement
-// (settledSQL), and the outcome (Recorder). Recorder alone writes deliveries, strikes and cooldowns, and owes refunds.
+// (settledSQL), and the outcome (Recorder). Recorder alone writes deliveries, strikes and cooldowns for calls, and owes refunds.
+//
+// Review alone takes strikes and cooldowns back: void, uphold, relist and suspend, by people and by the program about its own outages. Recorder and
+// Review lock the service's row before anything else, so that each sees the whole of what the other did.
 //
 // From the claim on, a call runs on contexts and deadlines of its own: a caller that leaves changes nothing. Only a stream that has begun ends
 // with its caller, who pays for it: what goes out as it comes is kept nowhere, and it alone leaves before its record.

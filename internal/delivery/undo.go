@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"market/internal/catalog"
+	"market/internal/postgres"
 	"market/internal/strikes"
 )
 
@@ -42,11 +43,6 @@ func belongs(departures []departure) catalog.State {
 	return back
 }
 
-// backTo are the causes by which a void puts a service back.
-var backTo = map[catalog.State]catalog.Cause{
-	catalog.Listed: catalog.CauseVoid, catalog.Suspended: catalog.CauseVoidSuspended, catalog.Held: catalog.CauseVoidHeld,
-}
-
 // undo puts a service back where it belongs by the strikes that still count. Strikes that came after it left, by calls that were under way, are counted
 // as if it had stayed: where they alone take it off the shelf, it stays off.
 func (r *Review) undo(ctx context.Context, tx pgx.Tx, before subject, change catalog.Change) error {
@@ -58,14 +54,24 @@ func (r *Review) undo(ctx context.Context, tx pgx.Tx, before subject, change cat
 		return err
 	}
 	to := belongs(departures)
-	if to == before.State || to == catalog.Delisted {
+	if to == before.State {
 		return nil
 	}
-	change.Cause = backTo[to]
-	if moved, err := r.catalog.Move(ctx, tx, before.service, change); err != nil || !moved {
-		return fmt.Errorf("put service %s back from %s to %s: moved: %v: %w", before.service, before.State, to, moved, err)
+	switch to {
+	case catalog.Listed:
+		change.Cause = catalog.CauseVoid
+	case catalog.Suspended:
+		change.Cause = catalog.CauseVoidSuspended
+	case catalog.Held:
+		change.Cause = catalog.CauseVoidHeld
+	case catalog.Delisted, catalog.Retired:
+		return nil // a review takes nothing off the shelf
 	}
-	return nil
+	moved, err := r.catalog.Move(ctx, tx, before.service, change)
+	if err == nil && !moved {
+		err = fmt.Errorf("service %s does not move from %s to %s", before.service, before.State, to)
+	}
+	return err
 }
 
 const (
@@ -96,7 +102,7 @@ func (r *Review) departures(ctx context.Context, tx pgx.Tx, before subject) ([]d
 		all = append([]departure{d}, all...)
 	}
 	for i, d := range all {
-		counts, err := r.strikes.CountsSince(ctx, tx, before.service, d.At, d.Policy.Window)
+		counts, err := countsSince(ctx, tx, before.service, d.At, d.Policy.Window)
 		if err != nil {
 			return nil, err
 		}
@@ -118,4 +124,40 @@ func readDepartures(ctx context.Context, tx pgx.Tx, service uuid.UUID) ([]depart
 		return nil, fmt.Errorf("find delistings of service %s: %w", service, err)
 	}
 	return all, nil
+}
+
+// The moments are the one that is asked about, and each later one at which a strike opened or its evidence came from another network: whatever can
+// change a verdict for the worse. A strike that was cleared since was open then; one that is voided or archived never counted.
+const countsSQL = `
+WITH counting AS (
+	SELECT id, opened_at, cleared_at FROM strikes
+	 WHERE service_id = $1 AND state IN ('open', 'cleared') AND opened_at > $2::timestamptz - $3::interval
+), evidence AS (
+	SELECT c.id, ` + networkSQL + ` AS source, min(d.recorded_at) AS since
+	  FROM counting c JOIN strike_deliveries sd ON sd.strike_id = c.id JOIN deliveries d ON d.id = sd.delivery_id
+	 GROUP BY c.id, source
+), moments AS (
+	SELECT $2::timestamptz AS at
+	 UNION SELECT opened_at FROM counting WHERE opened_at > $2
+	 UNION SELECT since FROM evidence WHERE since > $2
+)
+SELECT m.at, count(DISTINCT c.id), count(DISTINCT e.source)
+  FROM moments m
+  LEFT JOIN counting c ON c.opened_at <= m.at AND c.opened_at > m.at - $3::interval AND (c.cleared_at IS NULL OR c.cleared_at > m.at)
+  LEFT JOIN evidence e ON e.id = c.id AND e.since <= m.at
+ GROUP BY m.at
+ ORDER BY m.at
+ LIMIT 10000`
+
+// countsSince returns what counted of a service at a moment and at each later one at which more did, all by what is known of its strikes now.
+func countsSince(ctx context.Context, db postgres.DB, service uuid.UUID, since time.Time, window time.Duration) ([]strikes.Count, error) {
+	rows, err := db.Query(ctx, countsSQL, service, since, window)
+	if err != nil {
+		return nil, fmt.Errorf("recount strikes of service %s: %w", service, err)
+	}
+	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[strikes.Count])
+	if err != nil {
+		return nil, fmt.Errorf("recount strikes of service %s: %w", service, err)
+	}
+	return counts, nil
 }

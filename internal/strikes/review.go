@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"market/internal/postgres"
 )
@@ -63,42 +62,6 @@ type Count struct {
 	At      time.Time
 	Open    int // strikes that were open and in the window
 	Sources int // different networks (/24, /48) that their evidence came from
-}
-
-// The moments are the one that is asked about, and each later one at which a strike opened or its evidence came from another network: whatever can
-// change a verdict for the worse. A strike that was cleared since was open then; one that is voided or archived never counted.
-const countsSQL = `
-WITH counting AS (
-	SELECT id, opened_at, cleared_at FROM strikes
-	 WHERE service_id = $1 AND state IN ('open', 'cleared') AND opened_at > $2::timestamptz - $3::interval
-), evidence AS (
-	SELECT c.id, network(set_masklen(d.source, CASE family(d.source) WHEN 4 THEN 24 ELSE 48 END)) AS source, min(d.recorded_at) AS since
-	  FROM counting c JOIN strike_deliveries sd ON sd.strike_id = c.id JOIN deliveries d ON d.id = sd.delivery_id
-	 GROUP BY c.id, source
-), moments AS (
-	SELECT $2::timestamptz AS at
-	 UNION SELECT opened_at FROM counting WHERE opened_at > $2
-	 UNION SELECT since FROM evidence WHERE since > $2
-)
-SELECT m.at, count(DISTINCT c.id), count(DISTINCT e.source)
-  FROM moments m
-  LEFT JOIN counting c ON c.opened_at <= m.at AND c.opened_at > m.at - $3::interval AND (c.cleared_at IS NULL OR c.cleared_at > m.at)
-  LEFT JOIN evidence e ON e.id = c.id AND e.since <= m.at
- GROUP BY m.at
- ORDER BY m.at
- LIMIT 10000`
-
-// CountsSince returns what counted of a service at a moment and at each later one at which more did, all by what is known of the strikes now.
-func (Store) CountsSince(ctx context.Context, db postgres.DB, service uuid.UUID, since time.Time, window time.Duration) ([]Count, error) {
-	rows, err := db.Query(ctx, countsSQL, service, since, window)
-	if err != nil {
-		return nil, fmt.Errorf("recount strikes of service %s: %w", service, err)
-	}
-	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Count])
-	if err != nil {
-		return nil, fmt.Errorf("recount strikes of service %s: %w", service, err)
-	}
-	return counts, nil
 }
 
 // Worst returns the gravest verdict on what counted at one of several moments: a service that is taken off the shelf at one stays off at the next.

@@ -97,57 +97,6 @@ func TestStore_Archive_ClosesWhatIsOpen(t *testing.T) {
 	}
 }
 
-func TestStore_CountsSince_AStrikeCountsAtAMomentInsideItsWindow(t *testing.T) {
-	t.Parallel()
-	const window = 24 * time.Hour
-	s := newShelf(t)
-	s.mustFail(t, counting, s.opened)
-	for name, tt := range map[string]struct {
-		at   time.Duration // from its opening
-		want int
-	}{
-		"before it opened":        {-time.Microsecond, 0},
-		"when it opened":          {0, 1},
-		"just inside the window":  {window - time.Microsecond, 1},
-		"exactly a window later":  {window, 0},
-		"just outside the window": {window + time.Microsecond, 0},
-	} {
-		counts, err := counting.CountsSince(t.Context(), s.db, s.service.ID, s.opened.Add(tt.at), window)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := counts[0]; !got.At.Equal(s.opened.Add(tt.at)) || got.Open != tt.want || got.Sources != tt.want {
-			t.Errorf("%s: %+v, want %d of as many sources", name, got, tt.want)
-		}
-	}
-}
-
-func TestStore_CountsSince_EachLaterStrikeIsAMoment(t *testing.T) {
-	t.Parallel()
-	s := newShelf(t)
-	for range 3 {
-		s.mustFail(t, counting, s.opened)
-		pgtest.Shift(t, s.db, time.Hour)
-	}
-	all := s.ids(t)
-	if _, err := counting.Void(t.Context(), s.db, all[0]); err != nil {
-		t.Fatal(err)
-	}
-	counts, err := counting.CountsSince(t.Context(), s.db, s.service.ID, s.opened, 24*time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []strikes.Count{{At: s.opened}, {At: s.opened.Add(time.Hour), Open: 1, Sources: 1}, {At: s.opened.Add(2 * time.Hour), Open: 2, Sources: 1}}
-	if len(counts) != len(want) {
-		t.Fatalf("counts = %+v, want %+v", counts, want)
-	}
-	for i := range want {
-		if !counts[i].At.Equal(want[i].At) || counts[i].Open != want[i].Open || counts[i].Sources != want[i].Sources {
-			t.Errorf("count %d = %+v, want %+v", i, counts[i], want[i])
-		}
-	}
-}
-
 func TestPolicy_Worst_IsTheGravestOfSeveralMoments(t *testing.T) {
 	t.Parallel()
 	p := strikes.Policy{Limit: 3, Sources: 2}
