@@ -15,6 +15,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/postgres/pgtest"
 	"market/internal/strikes"
+	"market/internal/upstream"
 )
 
 // beside lists another service in the same market.
@@ -105,7 +106,7 @@ func TestRecorder_Record_EveryDeliverySaysWhichProcessWalkedIt(t *testing.T) {
 			t.Errorf("%s: replica %v, want %v", what, got, want)
 		}
 	}
-	if d := (&Path{owner: s.owner}).newDelivery(call.NewID(), Request{Target: catalog.Target{Service: &s.service, Endpoint: s.endpoint}}); d.Replica != s.owner {
+	if d := (&Path{Config: Config{Upstream: upstream.New(upstream.Options{})}, owner: s.owner}).newDelivery(call.NewID(), Request{Target: catalog.Target{Service: &s.service, Endpoint: s.endpoint}}); d.Replica != s.owner {
 		t.Errorf("a call that is walked here has the replica %s, want %s", d.Replica, s.owner)
 	}
 }
