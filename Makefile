@@ -13,7 +13,7 @@ export CGO_ENABLED := 1
 
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus chaos shots cases generate
+.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus chaos sim shots cases generate
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -67,12 +67,17 @@ corpus: ## everything that can happen to a call, one thing a row: prints what be
 	@scripts/setup demo
 	@cd internal/app/corpustest && go test -race -count=1 -timeout 15m -run TestCorpus | grep -vE '^(PASS|ok  )'
 
-N ?= 100000
+N ?=
 SEED ?=
-chaos: ## a long random run: N calls, SEED to repeat one; what came of it is written to docs/chaos.md
+chaos: ## a long random run: N calls (100000), SEED to repeat one; what came of it is written to docs/chaos.md
 	@scripts/setup demo
-	MARKET_CHAOS_CALLS=$(N) MARKET_CHAOS_SEED=$(SEED) MARKET_CHAOS_COMMIT=$$(git rev-parse HEAD) MARKET_CHAOS_RESULT=$(CURDIR)/docs/chaos.md \
+	MARKET_CHAOS_CALLS=$(or $(N),100000) MARKET_CHAOS_SEED=$(SEED) MARKET_CHAOS_COMMIT=$$(git rev-parse HEAD) MARKET_CHAOS_RESULT=$(CURDIR)/docs/chaos.md \
 		go test -race -count=1 -v -timeout 24h -run TestChaos ./internal/app
+
+sim: ## days of a market of 500 services through Postgres: N calls (1000000), SEED for others; what came of it is written to docs/sim.md
+	@scripts/setup test
+	MARKET_SIM_CALLS=$(or $(N),1000000) MARKET_SIM_SEED=$(SEED) MARKET_SIM_COMMIT=$$(git rev-parse HEAD) MARKET_SIM_RESULT=$(CURDIR)/docs/sim.md \
+		go test -race -count=1 -v -timeout 24h -run TestSim_TheDatabase ./internal/delivery/simtest
 
 shots: ## screenshots of every page, empty and full, on telephones and a desk, light and dark, into shots/
 	@scripts/setup test

@@ -32,7 +32,7 @@ var groups = []struct {
 	{"N", "provider URLs", true},
 	{"F", "refunds", true},
 	{"O", "payouts", false},
-	{"C", "discovery, catalog, strikes", false},
+	{"C", "discovery, catalog, strikes", true},
 	{"W", "web and CORS", true},
 	{"A", "admin", false},
 	{"J", "jobs and webhooks", false},

@@ -115,6 +115,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	a.running.Go(func() { a.guardOn(background) })
 	a.running.Go(func() { a.path.Sweep(background) })
 	a.running.Go(func() { a.path.Tidy(background) })
+	a.running.Go(func() { a.hold(background) })
 	a.running.Go(func() { a.watchTraffic(background) })
 	a.running.Go(func() { a.path.Walk(background) })
 	a.open(srv.Public(), srv.Ops())

@@ -24,3 +24,12 @@ func (a *App) LookAtTraffic(ctx context.Context) { a.lookAtTraffic(ctx) }
 
 // SweepOnce runs one round of the sweeper now, for tests. One runs every second anyway.
 func (a *App) SweepOnce(ctx context.Context) error { return a.path.SweepOnce(ctx) }
+
+// HoldOnce looks once for services that are to be held for review, for tests. That happens once a minute anyway.
+func (a *App) HoldOnce(ctx context.Context) error {
+	told, err := a.holder().Once(ctx)
+	for _, notice := range told {
+		a.tellHeld(notice)
+	}
+	return err
+}

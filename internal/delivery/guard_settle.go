@@ -96,8 +96,7 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 		if err := tx.QueryRow(ctx, aloneSQL).Scan(&alone); err != nil || !alone {
 			return err
 		}
-		_, err := tx.Exec(ctx, excuseSQL, o.ID, o.Reaches, ended, of, whyExcused)
-		return err
+		return g.review.excuse(ctx, tx, o, ended, of)
 	})
 	if err != nil {
 		return fmt.Errorf("excuse failures by outage %s: %w", o.ID, err)

@@ -476,3 +476,34 @@ func TestReview_Void_OfADelistingByAnOlderProgram(t *testing.T) {
 	s.void(t, s.rows(t)[0].ID)
 	s.wantState(t, "with one strike", catalog.Listed)
 }
+
+// A success that cleared a strike after the delisting does not make the delisting one strike short: only a void of what counted then does.
+func TestReview_Void_WhatWasClearedSinceCountedThen(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	success := s.asked(t)
+	success.AskedAt = s.opened.Add(time.Millisecond) // after the first strike, and it ends when all is over
+	s.literal(t, policy.Limit+1)
+	s.record(t, success.served())
+	s.wantStrikes(t, "after the success", strikes.Cleared, strikes.Open, strikes.Open, strikes.Open)
+	s.void(t, s.rows(t)[3].ID)
+	s.wantState(t, "without the last, which came after the delisting", catalog.Delisted)
+}
+
+// A hold that a relisting has settled explains no later one.
+func TestReview_Void_LeavesAHoldThatStrikesDidNotMake(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t).needing(2)
+	s.incidents(t, policy.Limit)
+	s.wantState(t, "with three strikes of one network", catalog.Held)
+	pgtest.Shift(t, s.db, time.Second)
+	s.relist(t)
+	pgtest.Shift(t, s.db, time.Second)
+	s.fail(t)
+	measured := catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: "it throttles"}
+	if moved, err := (catalog.Store{}).Move(t.Context(), s.db, s.service.ID, measured); err != nil || !moved {
+		t.Fatalf("moved = %v, %v", moved, err)
+	}
+	s.void(t, s.rows(t)[3].ID)
+	s.wantState(t, "after a void", catalog.Held)
+}

@@ -58,8 +58,8 @@ func (s shelf) snapshot(t *testing.T) *catalog.Snapshot {
 }
 
 var (
-	silent = upstream.Verdict{Reason: call.NotLive, Why: "status 404"}
-	awake  = upstream.Verdict{Live: true}
+	mute  = upstream.Verdict{Reason: call.NotLive, Why: "status 404"}
+	awake = upstream.Verdict{Live: true}
 )
 
 // B126: what is dead leaves the shelf within a stated time, without a strike: a person looks at it, and its owner can put it right.
@@ -74,12 +74,12 @@ func TestRounds_AServiceThatStaysSilentIsHeld(t *testing.T) {
 		answers []answer
 		want    catalog.State
 	}{
-		"silent for long enough":          {[]answer{{silent, nil}, {silent, nil}, {silent, nil}}, catalog.Held},
-		"not yet":                         {[]answer{{silent, nil}, {silent, nil}}, catalog.Listed},
-		"it answered in between":          {[]answer{{silent, nil}, {silent, nil}, {awake, nil}, {silent, nil}, {silent, nil}}, catalog.Listed},
-		"what we could not look at":       {[]answer{{silent, nil}, {trouble, nil}, {trouble, nil}, {silent, nil}}, catalog.Listed},
-		"looks that were broken off":      {[]answer{{silent, nil}, {upstream.Verdict{}, errors.New("closed")}, {silent, nil}}, catalog.Listed},
-		"trouble of ours ends no silence": {[]answer{{silent, nil}, {trouble, nil}, {silent, nil}, {silent, nil}}, catalog.Held},
+		"silent for long enough":          {[]answer{{mute, nil}, {mute, nil}, {mute, nil}}, catalog.Held},
+		"not yet":                         {[]answer{{mute, nil}, {mute, nil}}, catalog.Listed},
+		"it answered in between":          {[]answer{{mute, nil}, {mute, nil}, {awake, nil}, {mute, nil}, {mute, nil}}, catalog.Listed},
+		"what we could not look at":       {[]answer{{mute, nil}, {trouble, nil}, {trouble, nil}, {mute, nil}}, catalog.Listed},
+		"looks that were broken off":      {[]answer{{mute, nil}, {upstream.Verdict{}, errors.New("closed")}, {mute, nil}}, catalog.Listed},
+		"trouble of ours ends no silence": {[]answer{{mute, nil}, {trouble, nil}, {mute, nil}, {mute, nil}}, catalog.Held},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,16 +107,16 @@ func TestRounds_AnotherProbeOrARelistingBeginsAfresh(t *testing.T) {
 	}
 	s.round(t, awake, nil)
 	checked("when it answered", true, false)
-	s.round(t, silent, nil)
-	s.round(t, silent, nil)
+	s.round(t, mute, nil)
+	s.round(t, mute, nil)
 	checked("when it did not", true, true)
 	if _, err := s.db.Exec(t.Context(), `UPDATE services SET probe_path = '/alive'`); err != nil {
 		t.Fatal(err)
 	}
-	s.round(t, silent, nil)
-	s.round(t, silent, nil)
+	s.round(t, mute, nil)
+	s.round(t, mute, nil)
 	s.want(t, "after its probe was changed", world{})
-	s.round(t, silent, nil)
+	s.round(t, mute, nil)
 	s.want(t, "when that is silent as well", world{Service: catalog.Held})
 	var reason, by string
 	if err := s.db.QueryRow(t.Context(), `SELECT state_reason, state_by FROM services`).Scan(&reason, &by); err != nil {
@@ -129,9 +129,9 @@ func TestRounds_AnotherProbeOrARelistingBeginsAfresh(t *testing.T) {
 	if _, err := (catalog.Store{}).Move(t.Context(), s.db, s.service.ID, catalog.Change{Cause: catalog.CauseRelisting, By: catalog.AdminToken, Reason: "it is to get a chance"}); err != nil {
 		t.Fatal(err)
 	}
-	s.round(t, silent, nil)
+	s.round(t, mute, nil)
 	s.want(t, "an hour after it was put back", world{})
-	s.round(t, silent, nil)
+	s.round(t, mute, nil)
 	s.want(t, "when it has been silent for long again", world{Service: catalog.Held})
 	s.round(t, awake, nil)
 	s.want(t, "what is held is not put back by a round", world{Service: catalog.Held})

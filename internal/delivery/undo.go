@@ -43,11 +43,6 @@ func belongs(departures []departure) catalog.State {
 	return back
 }
 
-// backTo are the causes by which a void puts a service back.
-var backTo = map[catalog.State]catalog.Cause{
-	catalog.Listed: catalog.CauseVoid, catalog.Suspended: catalog.CauseVoidSuspended, catalog.Held: catalog.CauseVoidHeld,
-}
-
 // undo puts a service back where it belongs by the strikes that still count. Strikes that came after it left, by calls that were under way, are counted
 // as if it had stayed: where they alone take it off the shelf, it stays off.
 func (r *Review) undo(ctx context.Context, tx pgx.Tx, before subject, change catalog.Change) error {
@@ -59,14 +54,24 @@ func (r *Review) undo(ctx context.Context, tx pgx.Tx, before subject, change cat
 		return err
 	}
 	to := belongs(departures)
-	if to == before.State || to == catalog.Delisted {
+	if to == before.State {
 		return nil
 	}
-	change.Cause = backTo[to]
-	if moved, err := r.catalog.Move(ctx, tx, before.service, change); err != nil || !moved {
-		return fmt.Errorf("put service %s back from %s to %s: moved: %v: %w", before.service, before.State, to, moved, err)
+	switch to {
+	case catalog.Listed:
+		change.Cause = catalog.CauseVoid
+	case catalog.Suspended:
+		change.Cause = catalog.CauseVoidSuspended
+	case catalog.Held:
+		change.Cause = catalog.CauseVoidHeld
+	case catalog.Delisted, catalog.Retired:
+		return nil // a review takes nothing off the shelf
 	}
-	return nil
+	moved, err := r.catalog.Move(ctx, tx, before.service, change)
+	if err == nil && !moved {
+		err = fmt.Errorf("service %s does not move from %s to %s", before.service, before.State, to)
+	}
+	return err
 }
 
 const (

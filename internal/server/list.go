@@ -131,7 +131,7 @@ func tallyViewOf(st delivery.Tally) tallyView {
 		v.Delivered = &share
 	}
 	if st.Served > 0 {
-		p50, p99 := float64(st.P50.Microseconds())/1000, float64(st.P99.Microseconds())/1000
+		p50, p99 := millis(st.P50), millis(st.P99)
 		v.P50, v.P99 = &p50, &p99
 	}
 	return v

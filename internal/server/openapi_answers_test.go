@@ -202,6 +202,7 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		"an odd page of the audit":   {"GET", "/api/v1/admin/audit?limit=0", "", token, "/api/v1/admin/audit", 400},
 		"a state that is none":       {"GET", "/api/v1/admin/services?state=gone", "", token, "/api/v1/admin/services", 400},
 		"revisions without a token":  {"GET", "/api/v1/services/x/revisions", "", "", "/api/v1/services/{slug}/revisions", 401},
+		"figures without a token":    {"GET", "/api/v1/services/x/figures", "", "", "/api/v1/services/{slug}/figures", 401},
 		"a header of ours":           {"PUT", "/api/v1/services/x/headers", `{"Market-Call":"x"}`, token, "/api/v1/services/{slug}/headers", 422},
 		"a header that is a list":    {"PATCH", "/api/v1/services/x/headers", `{"X-Api-Key":[]}`, token, "/api/v1/services/{slug}/headers", 422},
 		"a wait below nothing":       {"POST", "/api/v1/services/x/secret", `{"after_seconds":-1}`, token, "/api/v1/services/{slug}/secret", 422},

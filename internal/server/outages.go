@@ -41,29 +41,38 @@ func outageViews(outages []outage.Outage) []outageView {
 	return views
 }
 
-// listOutages serves GET /api/v1/admin/outages, the newest first. The cursor is the id of the last one that was shown.
+// listOutages serves GET /api/v1/admin/outages, the newest first.
 func (s *Server) listOutages(c echo.Context) error {
-	page, err := readPage(c)
+	outages, _, next, err := s.readOutages(c)
 	if err != nil {
 		return err
-	}
-	if err := page.limited(); err != nil {
-		return err
-	}
-	var before uuid.UUID
-	if page.cursor != "" {
-		if before, err = uuid.Parse(page.cursor); err != nil || before.String() != page.cursor {
-			return badParameter("cursor", "is not one that we gave out")
-		}
-	}
-	outages, err := outage.Store{}.List(c.Request().Context(), s.db, before, page.limit+1)
-	if err != nil {
-		return err
-	}
-	next := ""
-	if len(outages) > page.limit {
-		outages = outages[:page.limit]
-		next = outages[page.limit-1].ID.String()
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": outageViews(outages), "next_cursor": next})
+}
+
+// readOutages reads the page of outages that was asked for. The cursor is the id of the last one that was shown.
+func (s *Server) readOutages(c echo.Context) ([]outage.Outage, page, string, error) {
+	list, err := readPage(c)
+	if err != nil {
+		return nil, page{}, "", err
+	}
+	if err := list.limited(); err != nil {
+		return nil, page{}, "", err
+	}
+	var before uuid.UUID
+	if list.cursor != "" {
+		if before, err = uuid.Parse(list.cursor); err != nil || before.String() != list.cursor {
+			return nil, page{}, "", badParameter("cursor", "is not one that we gave out")
+		}
+	}
+	outages, err := outage.Store{}.List(c.Request().Context(), s.db, before, list.limit+1)
+	if err != nil {
+		return nil, page{}, "", err
+	}
+	next := ""
+	if len(outages) > list.limit {
+		outages = outages[:list.limit]
+		next = outages[list.limit-1].ID.String()
+	}
+	return outages, list, next, nil
 }

@@ -37,13 +37,19 @@ func pageTemplate(name string) *template.Template {
 	return template.Must(template.ParseFS(web.Templates, "templates/layout.html", "templates/"+name+".html"))
 }
 
+// adminTemplate is a page of the admin's, with the parts that those share.
+func adminTemplate(name string) *template.Template {
+	return template.Must(template.ParseFS(web.Templates, "templates/layout.html", "templates/adminparts.html", "templates/admin"+name+".html"))
+}
+
 // A frame is what every page has around what is its own.
 type frame struct {
 	Style     string   // address of the style sheet
 	Banners   []string // what a visitor has to know before everything else
 	JSON      string   // the same for programs; empty where there is none
 	Unlisted  bool     // search engines are to leave it out
-	Searching bool     // it has a search of its own
+	Searching bool     // it has a search of its own, or is no place for one
+	Admin     *adminBar
 }
 
 func (s *Server) frame() frame {
@@ -92,7 +98,9 @@ func (s *Server) writePage(c echo.Context, status int, t *template.Template, pag
 	h := c.Response().Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", pagePolicy)
-	h.Set("Referrer-Policy", "no-referrer")
+	if h.Get("Referrer-Policy") == "" {
+		h.Set("Referrer-Policy", "no-referrer")
+	}
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 	limitWrite(c)
 	return c.HTMLBlob(status, body.Bytes())
@@ -114,6 +122,7 @@ func (s *Server) pages(e *echo.Echo) {
 		e.Add(method, "/rules", s.rulesTable)
 		e.Add(method, "/docs/:name", guide)
 	}
+	s.adminPages(e)
 	e.GET("/style.css", s.asset("text/css; charset=utf-8", web.Style))
 	e.GET("/favicon.svg", s.asset("image/svg+xml", web.Icon))
 	e.GET("/favicon.ico", s.asset("image/svg+xml", web.Icon))

@@ -72,6 +72,8 @@ type Server struct {
 	log        zerolog.Logger
 	now        func() time.Time
 	stopping   func() bool
+	tries      tries // to sign in
+	ourForms   *http.CrossOriginProtection
 }
 
 // New returns a server.
@@ -80,6 +82,7 @@ func New(c Config) *Server {
 		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
+		ourForms: ourForms(c.PublicURL),
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
 	return s
@@ -121,6 +124,7 @@ func (s *Server) routes() *echo.Echo {
 	e.PATCH("/api/v1/services/:slug", s.editService, s.adminOnly)
 	e.DELETE("/api/v1/services/:slug", s.retireService, s.adminOnly)
 	e.GET("/api/v1/services/:slug/revisions", s.listRevisions, s.adminOnly)
+	e.GET("/api/v1/services/:slug/figures", s.figuresOfService, s.adminOnly)
 	e.PUT("/api/v1/services/:slug/headers", s.replaceHeaders, s.adminOnly)
 	e.PATCH("/api/v1/services/:slug/headers", s.changeHeaders, s.adminOnly)
 	e.POST("/api/v1/services/:slug/secret", s.newSecret, s.adminOnly)

@@ -57,26 +57,33 @@ func TestPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	views = append(views, view{"catalog-empty", empty.URL + "/"})
 	b := openTab(t)
 	for _, v := range views {
-		b.look(360, "light")
-		b.open(v.url)
-		if wide := do(b, v.name, chromedp.Evaluate[string](tooWide)); wide != "" {
-			t.Errorf("%s: on a telephone this is too wide: %s", v.name, wide)
-		}
-		if title := do(b, v.name, chromedp.Title()); title == "pwned" || !strings.HasSuffix(title, " · market") {
-			t.Errorf("%s: the title is %q", v.name, title)
-		}
-		if runs := do(b, v.name, chromedp.Evaluate[string](alive)); runs != "" {
-			t.Errorf("%s: this could run: %s", v.name, runs)
-		}
-		do(b, v.name, chromedp.Evaluate[chromedp.Void](axe+";0"))
-		for scheme, rules := range map[string]string{"light": "", "dark": "runOnly: ['color-contrast']"} {
-			b.look(1280, scheme)
-			if found := do(b, v.name+": axe", chromedp.Evaluate[string](fmt.Sprintf(axeRun, rules), chromedp.EvalAwaitPromise)); found != "" {
-				t.Errorf("%s, %s:\n%s", v.name, scheme, found)
-			}
-		}
-		b.shoot(v.name)
+		b.check(v, axe)
 	}
+}
+
+// check looks at one page as everybody in turn does.
+func (b *tab) check(v view, axe string) {
+	t := b.t
+	t.Helper()
+	b.look(360, "light")
+	b.open(v.url)
+	if wide := do(b, v.name, chromedp.Evaluate[string](tooWide)); wide != "" {
+		t.Errorf("%s: on a telephone this is too wide: %s", v.name, wide)
+	}
+	if title := do(b, v.name, chromedp.Title()); title == "pwned" || !strings.HasSuffix(title, " · market") {
+		t.Errorf("%s: the title is %q", v.name, title)
+	}
+	if runs := do(b, v.name, chromedp.Evaluate[string](alive)); runs != "" {
+		t.Errorf("%s: this could run: %s", v.name, runs)
+	}
+	do(b, v.name, chromedp.Evaluate[chromedp.Void](axe+";0"))
+	for scheme, rules := range map[string]string{"light": "", "dark": "runOnly: ['color-contrast']"} {
+		b.look(1280, scheme)
+		if found := do(b, v.name+": axe", chromedp.Evaluate[string](fmt.Sprintf(axeRun, rules), chromedp.EvalAwaitPromise)); found != "" {
+			t.Errorf("%s, %s:\n%s", v.name, scheme, found)
+		}
+	}
+	b.shoot(v.name)
 }
 
 // shoot takes the screenshots of the page that is open, where somebody wants them.

@@ -1,0 +1,119 @@
+package simtest
+
+import (
+	"time"
+
+	"market/internal/catalog"
+	"market/internal/strikes"
+)
+
+// tick is what every replica does each second, one after another: it looks whether an outage begins, goes on or is over, and takes back what was
+// done before one was known.
+func (m *memory) tick(c *conditions, now time.Duration) {
+	m.now = now
+	for replica := range replicas {
+		m.guard.step(c, now, replica)
+		for _, t := range m.guard.unsettled() {
+			m.excuse(t)
+			t.settled = !t.state.Holds() && !t.state.Ended.After(moment(now-time.Minute))
+		}
+	}
+}
+
+// excuse excuses the evidence that an outage reaches back to, and voids the strikes that have no other.
+func (m *memory) excuse(t *trip) {
+	reaches := t.reaches()
+	for _, r := range m.records {
+		for _, s := range r.strikes[r.since(reaches-time.Hour):] {
+			some, all := false, true
+			for _, f := range s.evidence {
+				f.excused = f.excused || t.covers(f.end)
+				some = some || f.excused && t.covers(f.end)
+				all = all && f.excused
+			}
+			if s.state == strikes.Open && some && all && s.opened >= reaches {
+				m.void(r, s)
+			}
+		}
+	}
+}
+
+// since is the place of the first strike that is not older.
+func (r *record) since(t time.Duration) int {
+	i := len(r.strikes)
+	for i > 0 && r.strikes[i-1].opened >= t {
+		i--
+	}
+	return i
+}
+
+// void makes a strike one that never counted, and takes back what followed from it.
+func (m *memory) void(r *record, s *strike) {
+	s.state, s.folds = strikes.Voided, min(s.folds, m.now)
+	r.open--
+	r.voided++
+	if r.restBy == s && r.until > m.now {
+		r.until = m.now
+	}
+	if len(r.left) == 0 {
+		return
+	}
+	if to := m.belongs(r); to != r.state {
+		r.state = to
+		if to == catalog.Listed {
+			r.undone += len(r.left)
+			r.left = nil
+		}
+	}
+}
+
+// belongs says in which state a service belongs by the strikes that still count.
+func (m *memory) belongs(r *record) catalog.State {
+	back := r.state
+	for i := len(r.left) - 1; i >= 0; i-- {
+		d := r.left[i]
+		switch verdict := m.gravest(r, d.at); {
+		case verdict == strikes.Delists && d.to == catalog.Delisted:
+			return catalog.Delisted
+		case verdict != strikes.Stays:
+			return catalog.Held
+		case d.from != catalog.Held:
+			return d.from
+		}
+		back = d.from
+	}
+	return back
+}
+
+// gravest is the worst that the strikes of a service meant at a moment, and whenever another one opened later.
+func (m *memory) gravest(r *record, at time.Duration) strikes.Verdict {
+	worst := m.verdictAt(r, at)
+	for _, s := range r.strikes {
+		if s.opened > at && s.state != strikes.Voided {
+			worst = max(worst, m.verdictAt(r, s.opened))
+		}
+	}
+	return worst
+}
+
+func (m *memory) verdictAt(r *record, at time.Duration) strikes.Verdict {
+	var counted []*strike
+	for _, s := range r.strikes {
+		open := s.state == strikes.Open || s.state == strikes.Cleared && s.clearedAt > at
+		if open && s.opened <= at && s.opened > at-m.policy.Window {
+			counted = append(counted, s.until(at))
+		}
+	}
+	return m.policy.Verdict(len(counted), sourcesOf(counted))
+}
+
+// until is the strike with the evidence that it had at a moment.
+func (s *strike) until(at time.Duration) *strike {
+	then := &strike{}
+	for _, f := range s.evidence {
+		if f.at <= at {
+			then.evidence = append(then.evidence, f)
+		}
+	}
+	return then
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/delivery"
+	"market/internal/refusal"
+)
+
+// adminDecide serves POST /admin/strikes/{slug}: one decision about a strike or about the service. What was decided is seen where it was decided, as is
+// why nothing was.
+func (s *Server) adminDecide(c echo.Context) error {
+	form, ok, err := s.formOf(c)
+	if !ok {
+		return err
+	}
+	asked := decisionAsked{action: action(form.Get("action")), strike: form.Get("strike"), reason: strings.Join(strings.Fields(form.Get("reason")), " ")}
+	slug, err := s.decide(c, asked)
+	if err == nil {
+		return c.Redirect(http.StatusSeeOther, "/admin/strikes/"+url.PathEscape(slug)+"?done="+url.QueryEscape(string(asked.action)))
+	}
+	no, refused := errors.AsType[*refusal.Error](err)
+	if !refused {
+		return err
+	}
+	switch no.Reason {
+	case call.Conflict:
+		asked.conflict = plain(upperFirst(strings.TrimSuffix(no.Detail, ".")))
+	case call.InvalidRequest:
+		asked.problem = plain(upperFirst(strings.TrimPrefix(no.Detail, "/reason ")))
+	default:
+		return err
+	}
+	return s.writeStrikePage(c, statusFor(no.Reason, false), asked)
+}
+
+// decide does what a form asks for, and returns the slug of the service that it was about.
+func (s *Server) decide(c echo.Context, asked decisionAsked) (string, error) {
+	if _, known := dones[asked.action]; !known {
+		return "", refusal.New(call.NotFound, "there is no such decision")
+	}
+	body, err := json.Marshal(map[string]string{"reason": asked.reason})
+	if err != nil {
+		return "", err
+	}
+	reason, err := catalog.ParseReason(body)
+	if err != nil {
+		return "", err
+	}
+	decision, err := s.order(c, asked, reason)
+	if err != nil {
+		return "", err
+	}
+	if decision.Before.State != decision.After.State {
+		s.reload(c)
+	}
+	return decision.Service, nil
+}
+
+func (s *Server) order(c echo.Context, asked decisionAsked, reason string) (decided delivery.Decision, err error) {
+	ctx, order := c.Request().Context(), delivery.Order{By: catalog.AdminToken, Reason: reason}
+	switch asked.action {
+	case actRelist:
+		_, decided, err = s.review.Relist(ctx, c.Param("slug"), order)
+		return decided, err
+	case actSuspend:
+		_, decided, err = s.review.Suspend(ctx, c.Param("slug"), order)
+		return decided, err
+	case actVoid, actUphold:
+	}
+	strike, err := uuid.Parse(asked.strike)
+	if err != nil {
+		return delivery.Decision{}, refusal.New(call.NotFound, "there is no such strike")
+	}
+	if asked.action == actVoid {
+		return s.review.Void(ctx, strike, order.By, reason)
+	}
+	return s.review.Uphold(ctx, strike, order.By, reason)
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"market/internal/delivery"
+)
+
+const (
+	// adminFormBytesMax bounds what a form of the admin's pages sends.
+	adminFormBytesMax = 64 << 10
+	adminHome         = "/admin"
+	sessionKey        = "session"
+)
+
+// A signInPage asks for the admin token. It stands at whatever address was asked for, and leads back there.
+type signInPage struct {
+	frame
+	Off     bool   // no token is configured: nobody can sign in
+	Next    string // where the form leads
+	Problem string
+}
+
+// An adminBar is what stands above each page of an admin who is signed in.
+type adminBar struct {
+	Form string  // the token of the session's forms
+	At   string  // which of the pages this is
+	Ends *moment // of the session
+}
+
+// signedIn asks for a session. Whoever has none gets the form at the same address. It adds to a page what an admin's page has on top of others.
+func (s *Server) signedIn(next echo.HandlerFunc) echo.HandlerFunc {
+	return s.privately(func(c echo.Context) error {
+		current, ok := s.sessionOf(c.Request())
+		if !ok {
+			return s.askToSignIn(c)
+		}
+		c.Set(sessionKey, current)
+		return next(c)
+	})
+}
+
+// privately keeps an address of the admin's pages from the scripts and search engines of others, and takes forms of ours only.
+func (s *Server) privately(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Del("Access-Control-Allow-Origin")
+		h.Del("Access-Control-Expose-Headers")
+		h.Set("X-Robots-Tag", "noindex")
+		// With no referrer at all, a browser would not say either where a form of ours comes from.
+		h.Set("Referrer-Policy", "same-origin")
+		if s.adminToken == "" {
+			return s.writePage(c, http.StatusNotFound, signInTemplate, signInPage{frame: s.adminFrame(c, ""), Off: true})
+		}
+		if err := s.ourForms.Check(c.Request()); err != nil {
+			return s.writeAdminProblem(c, http.StatusForbidden, "This did not come from a page of ours",
+				"Your browser says that another site sent it. Open the page again and send its form from there.")
+		}
+		return next(c)
+	}
+}
+
+// formOf reads a form, which has to carry the token of the session. False: it was answered with a page.
+func (s *Server) formOf(c echo.Context) (url.Values, bool, error) {
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, adminFormBytesMax)
+	if err := r.ParseForm(); err != nil {
+		return nil, false, s.writeAdminProblem(c, http.StatusBadRequest, "This form cannot be read", "It did not arrive whole, or is larger than a form of ours.")
+	}
+	if current, ok := c.Get(sessionKey).(session); ok && !sameSecret(r.PostForm.Get("form"), current.formToken(s.adminToken)) {
+		return nil, false, s.writeAdminProblem(c, http.StatusForbidden, "This form is of another sign-in", "Nothing was changed. Open the page again and send its form from there.")
+	}
+	return r.PostForm, true, nil
+}
+
+func (s *Server) sessionOf(r *http.Request) (session, bool) {
+	cookie, err := r.Cookie(s.sessionCookie())
+	if err != nil {
+		return session{}, false
+	}
+	return readSession(cookie.Value, s.adminToken, s.now())
+}
+
+// overHTTP says that a developer's browser talks to us without encryption.
+func (s *Server) overHTTP() bool { return s.dev && strings.HasPrefix(s.publicURL, "http://") }
+
+// sessionCookie is its name. The prefix has browsers take it over https only.
+func (s *Server) sessionCookie() string {
+	if s.overHTTP() {
+		return "market-admin"
+	}
+	return "__Secure-market-admin"
+}
+
+// setSession has the browser keep a session, or forget it where value is empty. It is sent to the admin's pages only, and so never with a call.
+func (s *Server) setSession(c echo.Context, value string, keep time.Duration) {
+	seconds := int(keep.Seconds())
+	if value == "" {
+		seconds = -1
+	}
+	c.SetCookie(&http.Cookie{Name: s.sessionCookie(), Value: value, Path: adminHome, MaxAge: seconds, HttpOnly: true, Secure: !s.overHTTP(),
+		SameSite: http.SameSiteStrictMode})
+}
+
+// signIn serves POST /admin/session.
+func (s *Server) signIn(c echo.Context) error {
+	form, ok, err := s.formOf(c)
+	if !ok {
+		return err
+	}
+	next := safeNext(form.Get("next"))
+	source, _ := sourceOf(c.Request(), s.proxies)
+	from := delivery.PrefixOf(source)
+	if wait := s.tries.take(from, s.now()); wait > 0 {
+		setRetryAfter(c.Response().Header(), wait)
+		minutes := strconv.Itoa(int(wait.Minutes()) + 1)
+		return s.writeSignIn(c, http.StatusTooManyRequests, next, "Too many tries from your network. Try again in "+minutes+" min; the API and the commands work meanwhile.")
+	}
+	if !sameSecret(strings.TrimSpace(form.Get("token")), s.adminToken) {
+		return s.writeSignIn(c, http.StatusUnauthorized, next, "This is not the admin token.")
+	}
+	s.tries.right(from)
+	s.setSession(c, openSession(s.now()).value(s.adminToken), sessionTime)
+	return c.Redirect(http.StatusSeeOther, next)
+}
+
+// signOut serves POST /admin/session/end.
+func (s *Server) signOut(c echo.Context) error {
+	if _, ok, err := s.formOf(c); !ok {
+		return err
+	}
+	s.setSession(c, "", 0)
+	return c.Redirect(http.StatusSeeOther, adminHome)
+}
+
+func (s *Server) writeSignIn(c echo.Context, status int, next, problem string) error {
+	c.Response().Header().Set(echo.HeaderWWWAuthenticate, `Bearer realm="market"`)
+	return s.writePage(c, status, signInTemplate, signInPage{frame: s.adminFrame(c, ""), Next: next, Problem: problem})
+}
+
+// askToSignIn stands for a page that only an admin sees, or for what a form of it would have done.
+func (s *Server) askToSignIn(c echo.Context) error {
+	if r := c.Request(); r.Method == http.MethodPost {
+		return s.writeSignIn(c, http.StatusUnauthorized, safeNext(r.URL.Path), "You are not signed in any more, so nothing was changed.")
+	}
+	return s.writeSignIn(c, http.StatusUnauthorized, safeNext(c.Request().URL.RequestURI()), "")
+}
+
+// safeNext is an address among the admin's pages: what comes from a form may be anybody's.
+func safeNext(next string) string {
+	to, err := url.ParseRequestURI(next)
+	if err != nil || to.Scheme != "" || to.Host != "" || path.Clean(to.Path) != to.Path || !strings.HasPrefix(to.Path, adminHome+"/") ||
+		strings.HasPrefix(to.Path, adminHome+"/session") {
+		return adminHome
+	}
+	return to.RequestURI()
+}
+
+// adminFrame is the frame of an admin's page. at names it in the bar.
+func (s *Server) adminFrame(c echo.Context, at string) frame {
+	f := s.frame()
+	f.Unlisted, f.Searching = true, true
+	if current, ok := c.Get(sessionKey).(session); ok {
+		f.Admin = &adminBar{Form: current.formToken(s.adminToken), At: at, Ends: momentOf(current.until)}
+	}
+	return f
+}
+
+// writeAdminProblem tells an admin in words why something was not done.
+func (s *Server) writeAdminProblem(c echo.Context, status int, headline, detail string) error {
+	return s.writePage(c, status, problemTemplate, problemPage{frame: s.adminFrame(c, ""), Status: strconv.Itoa(status), Headline: headline, Detail: detail,
+		Next: "Go back to the admin's pages, and look at what is there now."})
+}
+
+var signInTemplate = adminTemplate("signin")
+
+// ourForms lets a browser send forms from our own pages only. Behind a proxy that changes the host, ours is the public address.
+func ourForms(publicURL string) *http.CrossOriginProtection {
+	p := http.NewCrossOriginProtection()
+	if at, err := url.Parse(publicURL); err == nil && at.Host != "" {
+		_ = p.AddTrustedOrigin(at.Scheme + "://" + at.Host) // it is a scheme and a host
+	}
+	return p
+}
