@@ -171,9 +171,13 @@ func knownBy(o outage.Outage) string {
 // timeText is a time of the market for people.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// voidReason is what the audit and the provider are told of a strike that an outage of ours has caused.
+// voidReason is what the audit and the provider are told of a strike that an outage of ours has caused. Which replica it was is for the operator.
 func voidReason(o outage.Outage) string {
-	return fmt.Sprintf("an outage of the marketplace itself (%s), known since %s: %s", o.Subject(), timeText(o.Began), knownBy(o))
+	whose := "of the marketplace itself"
+	if o.Replica != (uuid.UUID{}) {
+		whose += ", of one of its replicas"
+	}
+	return fmt.Sprintf("an outage %s, known since %s: %s", whose, timeText(o.Began), knownBy(o))
 }
 
 // noticeText says what has stopped, since when, what that changes, and what to look at.
