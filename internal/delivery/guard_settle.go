@@ -67,16 +67,23 @@ UPDATE deliveries SET party = 'platform', excused_by = $1, detail = detail || $5
  WHERE recorded_at >= $2 AND outcome = 'failed' AND asked AND origin IN ('external', 'unattributed') AND party = 'service'
    AND ($3::timestamptz IS NULL OR asked_at <= $3) AND ($4::uuid IS NULL OR replica = $4)`
 
-	// A strike falls that rests on nothing but what was excused. One that has other evidence, too, stays.
+	// The strikes of which an outage excuses evidence.
+	shakenSQL = `
+  FROM deliveries d
+  JOIN strike_deliveries sd ON sd.delivery_id = d.id
+  JOIN strikes st ON st.id = sd.strike_id
+  JOIN services s ON s.id = st.service_id
+ WHERE d.recorded_at >= $1 AND d.outcome = 'failed' AND d.asked AND d.origin IN ('external', 'unattributed') AND d.excused_by = $2`
+
+	// A strike falls that rests on nothing but what was excused. One that has other evidence, too, stays. One that a success has cleared counts only
+	// where it has taken its service off the shelf before.
 	groundlessSQL = `
-SELECT st.id
-  FROM strikes st
- WHERE st.state = 'open' AND st.opened_at >= $1
-   AND EXISTS (SELECT 1 FROM strike_deliveries sd JOIN deliveries d ON d.id = sd.delivery_id
-                WHERE sd.strike_id = st.id AND d.excused_by = $2)
-   AND NOT EXISTS (SELECT 1 FROM strike_deliveries sd JOIN deliveries d ON d.id = sd.delivery_id
-                    WHERE sd.strike_id = st.id AND d.excused_by IS NULL)
- ORDER BY st.opened_at, st.id LIMIT 1000`
+SELECT id FROM (SELECT DISTINCT st.id, st.opened_at` + shakenSQL + `
+   AND (st.state = 'open' OR st.state = 'cleared' AND s.state IN ('delisted', 'held'))
+   AND NOT EXISTS (SELECT 1 FROM strike_deliveries other JOIN deliveries o ON o.id = other.delivery_id
+                    WHERE other.strike_id = st.id AND o.excused_by IS NULL)) groundless
+ ORDER BY opened_at, id LIMIT 1000`
+
 )
 
 // undo makes the failures ours that an outage excuses and that were recorded before it was known, and voids the strikes that rested on them.
@@ -101,13 +108,9 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 	if err != nil {
 		return fmt.Errorf("excuse failures by outage %s: %w", o.ID, err)
 	}
-	rows, err := g.db.Query(ctx, groundlessSQL, o.Reaches, o.ID)
+	groundless, err := g.shaken(ctx, groundlessSQL, o)
 	if err != nil {
-		return fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
-	}
-	groundless, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
+		return err
 	}
 	var errs []error
 	for _, strike := range groundless {
@@ -118,6 +121,19 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// shaken finds strikes of which an outage excuses evidence.
+func (g *Guard) shaken(ctx context.Context, sql string, o outage.Outage) ([]uuid.UUID, error) {
+	rows, err := g.db.Query(ctx, sql, o.Reaches, o.ID)
+	if err != nil {
+		return nil, fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
+	}
+	return ids, nil
 }
 
 // tell raises a notice of each outage that holds, and settles those of the others. What it did is to be told by this replica.
