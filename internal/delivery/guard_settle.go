@@ -84,9 +84,15 @@ SELECT id FROM (SELECT DISTINCT st.id, st.opened_at` + shakenSQL + `
                     WHERE other.strike_id = st.id AND o.excused_by IS NULL)) groundless
  ORDER BY opened_at, id LIMIT 1000`
 
+	// A strike that stays can have lost a network that its service was delisted by.
+	recountSQL = `
+SELECT DISTINCT st.service_id` + shakenSQL + `
+   AND st.state IN ('open', 'cleared') AND s.state IN ('delisted', 'held')
+ ORDER BY st.service_id LIMIT 1000`
 )
 
-// undo makes the failures ours that an outage excuses and that were recorded before it was known, and voids the strikes that rested on them.
+// undo makes the failures ours that an outage excuses and that were recorded before it was known, voids the strikes that rested on them, and counts
+// again where they were a part of more.
 func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 	var (
 		ended *time.Time
@@ -120,10 +126,15 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 		}
 		errs = append(errs, err)
 	}
+	left, err := g.shaken(ctx, recountSQL, o)
+	errs = append(errs, err)
+	for _, service := range left {
+		errs = append(errs, g.review.recount(ctx, service, voidReason(o)))
+	}
 	return errors.Join(errs...)
 }
 
-// shaken finds strikes of which an outage excuses evidence.
+// shaken finds strikes, or their services, of which an outage excuses evidence.
 func (g *Guard) shaken(ctx context.Context, sql string, o outage.Outage) ([]uuid.UUID, error) {
 	rows, err := g.db.Query(ctx, sql, o.Reaches, o.ID)
 	if err != nil {

@@ -104,7 +104,8 @@ func (r *Review) Void(ctx context.Context, strike uuid.UUID, by catalog.Author, 
 				return err
 			}
 		}
-		return r.undo(ctx, tx, before, catalog.Change{By: by, Reason: reason})
+		_, err = r.undo(ctx, tx, before, catalog.Change{By: by, Reason: reason})
+		return err
 	})
 }
 
