@@ -16,7 +16,7 @@ func (d Decision) Effect() string {
 	case audit.Void:
 		words = append(words, "The strike is void and does not count.")
 		if d.Strike != nil && d.Before.Strikes[*d.Strike] == strikes.Cleared {
-			words = append(words, "It had been cleared and did not count before.")
+			words = append(words, "It had been cleared by a success.")
 		}
 	case audit.Uphold:
 		words = append(words, "The strike stays as it is.")

@@ -15,6 +15,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/postgres/pgtest"
 	"market/internal/strikes"
+	"market/internal/upstream"
 )
 
 // beside lists another service in the same market.
@@ -105,7 +106,7 @@ func TestRecorder_Record_EveryDeliverySaysWhichProcessWalkedIt(t *testing.T) {
 			t.Errorf("%s: replica %v, want %v", what, got, want)
 		}
 	}
-	if d := (&Path{owner: s.owner}).newDelivery(call.NewID(), Request{Target: catalog.Target{Service: &s.service, Endpoint: s.endpoint}}); d.Replica != s.owner {
+	if d := (&Path{Config: Config{Upstream: upstream.New(upstream.Options{})}, owner: s.owner}).newDelivery(call.NewID(), Request{Target: catalog.Target{Service: &s.service, Endpoint: s.endpoint}}); d.Replica != s.owner {
 		t.Errorf("a call that is walked here has the replica %s, want %s", d.Replica, s.owner)
 	}
 }
@@ -148,6 +149,26 @@ func TestRecorder_Record_EvidenceSaysHowOthersFaredInTheMinuteBefore(t *testing.
 				t.Errorf("others %+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// The way in which one statement is planned is no business of those after it.
+func TestOthersOf_LeavesTheRestOfTheTransactionAsItWas(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	const waysSQL = `SELECT array_agg(name || ' ' || setting ORDER BY name) FROM pg_settings WHERE name LIKE 'enable%'`
+	var before, after []string
+	err := pgx.BeginFunc(t.Context(), s.db, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(t.Context(), waysSQL).Scan(&before); err != nil {
+			return err
+		}
+		if _, err := othersOf(t.Context(), tx, s.service.ID); err != nil {
+			return err
+		}
+		return tx.QueryRow(t.Context(), waysSQL).Scan(&after)
+	})
+	if err != nil || len(before) == 0 || !reflect.DeepEqual(after, before) {
+		t.Errorf("%v, after it %v (%v)", before, after, err)
 	}
 }
 

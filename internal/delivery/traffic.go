@@ -19,8 +19,8 @@ const (
 	ownMin = 50
 )
 
-// An Hour is where the deliveries of the last hour came from. All but Unattributed are of calls that reached a service.
-type Hour struct {
+// Provenance is where the deliveries of the last hour came from. All but Unattributed are of calls that reached a service.
+type Provenance struct {
 	At           time.Time // market time
 	Since        time.Time // from when on is counted: an hour before, or less where there was more than is read
 	Own          int
@@ -31,7 +31,7 @@ type Hour struct {
 }
 
 // mostlyOwn says whether over 90 % are our own, of enough to say so.
-func (t Hour) mostlyOwn() bool {
+func (t Provenance) mostlyOwn() bool {
 	all := t.Own + t.Provider + t.Outside
 	return all >= ownMin && 10*t.Own > 9*all
 }
@@ -45,7 +45,7 @@ type TrafficNotice struct {
 
 // notices returns what changes for the operator, given the notices that are open and since when. A notice stays for as long as it looks back, so that
 // what goes up and down around its bound is told once an hour at most.
-func (t Hour) notices(open []notify.Notice) []TrafficNotice {
+func (t Provenance) notices(open []notify.Notice) []TrafficNotice {
 	var changed []TrafficNotice
 	for _, is := range []struct {
 		kind notify.Kind
@@ -76,7 +76,7 @@ func (t Hour) notices(open []notify.Notice) []TrafficNotice {
 
 // Each part is read from an index that is in the order of time, and no further than its bound. Where our own traffic reaches the bound, the others are
 // counted over the time that it takes, so that a share stays a share.
-const trafficSQL = `
+const provenanceSQL = `
 WITH own AS MATERIALIZED (
 	SELECT recorded_at FROM deliveries
 	 WHERE origin <> 'external' AND origin = 'own' AND asked AND recorded_at > market_now() - $1::interval
@@ -99,15 +99,15 @@ SELECT market_now(), since, own,
        (SELECT source FROM stranger GROUP BY source ORDER BY count(*) DESC, source LIMIT 1)
   FROM span`
 
-// hourOf counts the traffic of the last hour, of each kind at most so many.
-func hourOf(ctx context.Context, db postgres.DB, most int) (Hour, error) {
+// provenanceOf counts the traffic of the last hour, of each kind at most so many.
+func provenanceOf(ctx context.Context, db postgres.DB, most int) (Provenance, error) {
 	var (
-		t    Hour
+		t    Provenance
 		peer *netip.Addr
 	)
-	err := db.QueryRow(ctx, trafficSQL, trafficWindow, most).Scan(&t.At, &t.Since, &t.Own, &t.Provider, &t.Outside, &t.Unattributed, &peer)
+	err := db.QueryRow(ctx, provenanceSQL, trafficWindow, most).Scan(&t.At, &t.Since, &t.Own, &t.Provider, &t.Outside, &t.Unattributed, &peer)
 	if err != nil {
-		return Hour{}, fmt.Errorf("count traffic: %w", err)
+		return Provenance{}, fmt.Errorf("count traffic: %w", err)
 	}
 	if peer != nil {
 		t.Peer = *peer
@@ -118,7 +118,7 @@ func hourOf(ctx context.Context, db postgres.DB, most int) (Hour, error) {
 // WatchTraffic looks once where traffic comes from, keeps the operator's notices of it, and returns those that it raised or settled: of several
 // replicas that see the same, one does.
 func WatchTraffic(ctx context.Context, db postgres.DB) ([]TrafficNotice, error) {
-	t, err := hourOf(ctx, db, trafficMax)
+	t, err := provenanceOf(ctx, db, trafficMax)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"market/internal/postgres/pgtest"
 )
 
-func TestTraffic_MostlyOwn_IsOverNineTenthsOfFifty(t *testing.T) {
+func TestProvenance_MostlyOwn_IsOverNineTenthsOfFifty(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		own, provider, outside int
@@ -26,21 +26,21 @@ func TestTraffic_MostlyOwn_IsOverNineTenthsOfFifty(t *testing.T) {
 		"a provider's calls are not ours": {90, 10, 0, false},
 		"nothing":                         {0, 0, 0, false},
 	} {
-		if got := (Hour{Own: tt.own, Provider: tt.provider, Outside: tt.outside}).mostlyOwn(); got != tt.want {
+		if got := (Provenance{Own: tt.own, Provider: tt.provider, Outside: tt.outside}).mostlyOwn(); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }
 
-func TestTraffic_Notices_AreRaisedAtOnceAndStayForAnHour(t *testing.T) {
+func TestProvenance_Notices_AreRaisedAtOnceAndStayForAnHour(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	own, quiet, strange := Hour{At: at, Own: 60}, Hour{At: at}, Hour{At: at, Unattributed: 1, Outside: 1}
+	own, quiet, strange := Provenance{At: at, Own: 60}, Provenance{At: at}, Provenance{At: at, Unattributed: 1, Outside: 1}
 	since := func(kind notify.Kind, age time.Duration) []notify.Notice {
 		return []notify.Notice{{Kind: kind, RaisedAt: at.Add(-age)}}
 	}
 	for name, tt := range map[string]struct {
-		traffic Hour
+		traffic Provenance
 		open    []notify.Notice
 		kind    notify.Kind // empty: nothing changes
 		over    bool
@@ -83,7 +83,7 @@ func (s shelf) came(t *testing.T, n int, from call.Origin, source string, asked 
 	}
 }
 
-func TestTrafficOf_CountsTheLastHourByOrigin(t *testing.T) {
+func TestProvenanceOf_CountsTheLastHourByOrigin(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.came(t, 5, call.Own, "192.0.2.1", true) // too old in a moment
@@ -94,7 +94,7 @@ func TestTrafficOf_CountsTheLastHourByOrigin(t *testing.T) {
 	s.came(t, 3, call.External, "198.51.100.1", true)
 	s.came(t, 2, call.Unattributed, "10.0.0.7", true)
 	s.came(t, 1, call.Unattributed, "10.0.0.8", false)
-	got, err := hourOf(t.Context(), s.db, 100)
+	got, err := provenanceOf(t.Context(), s.db, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,14 +102,14 @@ func TestTrafficOf_CountsTheLastHourByOrigin(t *testing.T) {
 		t.Errorf("counted is a span of %s", span)
 	}
 	got.At, got.Since = time.Time{}, time.Time{}
-	if want := (Hour{Own: 4, Provider: 2, Outside: 5, Unattributed: 3, Peer: netip.MustParseAddr("10.0.0.7")}); got != want {
+	if want := (Provenance{Own: 4, Provider: 2, Outside: 5, Unattributed: 3, Peer: netip.MustParseAddr("10.0.0.7")}); got != want {
 		t.Errorf("traffic %+v, want %+v", got, want)
 	}
 
 	// Of more than is read the newest are, and the others over the same time.
 	s.came(t, 3, call.Own, "192.0.2.1", true)
 	s.came(t, 1, call.External, "198.51.100.1", true)
-	if got, err = hourOf(t.Context(), s.db, 3); err != nil {
+	if got, err = provenanceOf(t.Context(), s.db, 3); err != nil {
 		t.Fatal(err)
 	}
 	if span := got.At.Sub(got.Since); got.Own != 3 || got.Outside != 1 || got.Unattributed != 0 || span >= trafficWindow {

@@ -18,7 +18,7 @@ type tally struct {
 }
 
 // became is what became of calls of one kind.
-type became struct{ calls, opened, joined, cleared, rested, excused, delisted int }
+type became struct{ calls, opened, joined, cleared, rested, delisted int }
 
 func (t *tally) count(c class, e end, effect strikes.Effect, before, after sight) {
 	from := 0
