@@ -137,8 +137,8 @@ type evidenceView struct {
 	Detail   string      `json:"detail"`
 	Error    string      `json:"error,omitempty"`
 	Excused  bool        `json:"excused,omitempty"` // by an outage of ours
-	Answer   *saidView   `json:"answer,omitempty"` // left out where nothing came
-	Others   *othersView `json:"others,omitempty"` // left out where it is not known
+	Answer   *saidView   `json:"answer,omitempty"`  // left out where nothing came
+	Others   *othersView `json:"others,omitempty"`  // left out where it is not known
 }
 
 // A saidView is what came back. All of it was written by the service.

@@ -57,8 +57,8 @@ type Strike struct {
 	OpenedAt       time.Time
 	FoldsUntil     time.Time
 	LastEvidenceAt time.Time
-	ClearedAt      time.Time // zero: it was not cleared
-	ClearedBy      call.ID   // zero: it was not cleared
+	ClearedAt      time.Time  // zero: it was not cleared
+	ClearedBy      call.ID    // zero: it was not cleared
 	Spread         Spread     // of the evidence that counts
 	Excused        int        // deliveries besides, that an outage of ours excuses
 	Calls          []call.ID  // in the order of their recording, the first 100
