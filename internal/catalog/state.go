@@ -58,7 +58,7 @@ var publicWords = map[Cause]string{
 
 	CauseVoid:          "put back, because a strike against it does not count",
 	CauseVoidSuspended: "suspended by the operator as before, because a strike against it does not count",
-	CauseVoidHeld:      "held for a review by the operator as before, because a strike against it does not count",
+	CauseVoidHeld:      "held for a review by the operator and not delisted any more, because a strike against it does not count",
 }
 
 // An Actor is what kind of author makes a change.
