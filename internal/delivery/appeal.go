@@ -109,12 +109,20 @@ const (
 UPDATE appeals SET answered_by = $2
  WHERE service_id = $1 AND answered_by IS NULL AND ($4 OR strike_id = $3 OR ($5 AND strike_id IS NULL))`
 
-	// An appeal about the service is answered, too, when each of the strikes that took it off the shelf has been decided on since.
+	// An appeal about the service is answered, too, when each of the strikes that took it off the shelf has been decided on since: those that counted
+	// when it left, and those that came later. Whatever else took it off, or keeps it there, no decision about a strike answers for. A void that left a
+	// delisted service held leaves the strikes of that delisting in the place of a hold's.
 	upheldSQL = `
-WITH deciding AS (
+WITH departure AS (
+	SELECT d.at, d.strike_window
+	  FROM delistings d JOIN services s ON s.id = d.service_id
+	 WHERE s.id = $1 AND (d.kind = s.state OR s.state_cause = 'void_held' AND d.from_state = 'listed')
+	   AND d.at >= (SELECT max(at) FROM service_events WHERE service_id = $1 AND to_state = 'listed')
+	 ORDER BY d.at DESC, d.id DESC LIMIT 1
+), deciding AS (
 	SELECT st.id, (SELECT max(d.at) FROM audit d WHERE d.subject_kind = 'strike' AND d.subject = st.id::text) AS decided_at
-	  FROM strikes st JOIN services s ON s.id = st.service_id
-	 WHERE s.id = $1 AND s.state IN ('delisted', 'held') AND st.state = 'open' AND st.opened_at > s.state_since - $3::interval
+	  FROM strikes st, departure
+	 WHERE st.service_id = $1 AND st.state = 'open' AND st.opened_at > departure.at - departure.strike_window
 )
 UPDATE appeals a SET answered_by = $2
  WHERE service_id = $1 AND answered_by IS NULL AND strike_id IS NULL AND EXISTS (SELECT 1 FROM deciding)
@@ -128,7 +136,7 @@ func (r *Review) answer(ctx context.Context, tx pgx.Tx, e audit.Entry, strike *u
 	if _, err := tx.Exec(ctx, answerSQL, e.Service, e.ID, strike, all, before.State != after.State); err != nil {
 		return fmt.Errorf("answer appeals: %w", err)
 	}
-	if _, err := tx.Exec(ctx, upheldSQL, e.Service, e.ID, r.strikes.Policy().Window); err != nil {
+	if _, err := tx.Exec(ctx, upheldSQL, e.Service, e.ID); err != nil {
 		return fmt.Errorf("answer appeals: %w", err)
 	}
 	return nil

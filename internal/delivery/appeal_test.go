@@ -181,3 +181,71 @@ func TestAppeals_AreKeptAsTheyCame(t *testing.T) {
 		}
 	}
 }
+
+// measuredHold is a hold that no strike made.
+var measuredHold = catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: "it throttles"}
+
+// Only a decision on what took the service off the shelf answers for its being off it.
+func TestReview_Appeal_AboutAServiceThatStrikesDidNotTakeOffIsNotAnsweredByAStrike(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t).needing(2)
+	s.incidents(t, policy.Limit)
+	s.wantState(t, "with three strikes of one network", catalog.Held)
+	pgtest.Shift(t, s.db, time.Second)
+	s.relist(t) // which settles that departure
+	pgtest.Shift(t, s.db, time.Second)
+	s.fail(t)
+	s.move(t, measuredHold)
+	s.appeal(t, uuid.UUID{})
+	if _, err := s.review().Uphold(t.Context(), s.rows(t)[policy.Limit].ID, catalog.AdminToken, "plain"); err != nil {
+		t.Fatal(err)
+	}
+	s.wantAnswers(t, "after a strike was upheld that did not hold it", "")
+}
+
+func TestReview_Appeal_AboutAServiceThatStrikesHoldIsAnsweredByTheDecisionsOnThem(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t).needing(2)
+	s.incidents(t, policy.Limit)
+	s.wantState(t, "with three strikes of one network", catalog.Held)
+	s.appeal(t, uuid.UUID{})
+	s.uphold(t, policy.Limit-1)
+	s.wantAnswers(t, "after all but one were upheld", "")
+	for _, f := range s.rows(t)[policy.Limit-1:] {
+		if _, err := s.review().Uphold(t.Context(), f.ID, catalog.AdminToken, "plain"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.wantAnswers(t, "after all were upheld", audit.Uphold)
+}
+
+// A void may leave held what was delisted; the strikes of the delisting hold it then.
+func TestReview_Appeal_AboutAServiceThatAVoidLeftHeldIsAnsweredByTheDecisionsOnTheStrikesThatStay(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	p := policy
+	p.Sources, p.Fold = 2, 0
+	r := s.counting(s.recorder.jobs, p, rest)
+	var all []Delivery
+	for _, from := range []string{"192.0.2.1", "192.0.2.1", "203.0.113.1", "192.0.2.1"} {
+		all = append(all, s.asked(t).called(from).failed())
+	}
+	for _, d := range all {
+		if err := r.Record(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		pgtest.Shift(t, s.db, time.Second)
+	}
+	s.wantState(t, "by strikes of two networks", catalog.Delisted)
+	rows := s.rows(t)
+	s.void(t, rows[2].ID)
+	s.wantState(t, "without those of the second", catalog.Held)
+	s.appeal(t, uuid.UUID{})
+	for i, n := range []int{0, 1, 3} {
+		s.wantAnswers(t, "before all were upheld", "")
+		if _, err := s.review().Uphold(t.Context(), rows[n].ID, catalog.AdminToken, "plain"); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	s.wantAnswers(t, "after all were upheld", audit.Uphold)
+}
