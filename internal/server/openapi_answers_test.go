@@ -192,6 +192,7 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		"another patch like that":    {"PATCH", "/api/v1/services/x", strings.Repeat(" ", bodyMax+1), token, "/api/v1/services/{slug}", 413},
 		"no reason":                  {"POST", "/api/v1/admin/services/x/suspend", "{}", token, "/api/v1/admin/services/{slug}/suspend", 422},
 		"a reason that is too long":  {"POST", "/api/v1/admin/services/x/relist", `{"reason":"` + strings.Repeat("x", 501) + `"}`, token, "/api/v1/admin/services/{slug}/relist", 422},
+		"a service left for nothing": {"POST", "/api/v1/admin/services/x/uphold", "{}", token, "/api/v1/admin/services/{slug}/uphold", 422},
 		"an appeal without a text":   {"POST", "/api/v1/services/x/appeals", "{}", token, "/api/v1/services/{slug}/appeals", 422},
 		"an appeal of nobody":        {"POST", "/api/v1/services/x/appeals", "{}", "", "/api/v1/services/{slug}/appeals", 401},
 		"an odd page of appeals":     {"GET", "/api/v1/services/x/appeals?limit=101", "", token, "/api/v1/services/{slug}/appeals", 400},
