@@ -44,6 +44,7 @@ type Decision struct {
 	By            catalog.Author
 	Reason        string
 	Before, After Case
+	Archived      int // strikes, by a relisting
 }
 
 // A Case is how a service stands with its strikes. It is kept in the audit as JSON, so its members are a contract.
@@ -209,7 +210,7 @@ func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.
 	if e, err = r.audit.Add(ctx, tx, e); err != nil {
 		return Decision{}, err
 	}
-	if err := r.answer(ctx, tx, e, strike, before.Case, after.Case); err != nil {
+	if err := answerAppeals(ctx, tx, e, strike, before.Case, after.Case); err != nil {
 		return Decision{}, err
 	}
 	return Decision{Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before.Case, After: after.Case}, nil

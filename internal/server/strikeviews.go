@@ -32,6 +32,7 @@ type summaryView struct {
 	Name         string     `json:"name"`
 	State        string     `json:"state"`
 	Open         int        `json:"open"`           // strikes that count at the next failure
+	LeftOut      int        `json:"left_out"`       // of them: those that are not among the items beside it
 	Limit        int        `json:"limit"`          // of them that take the service off the shelf
 	Window       float64    `json:"window_seconds"` // in which they count
 	Needed       int        `json:"sources_needed"` // networks; with fewer the service is held instead
@@ -42,8 +43,15 @@ type summaryView struct {
 	Clears       clearsView `json:"clears"`
 }
 
-func summaryViewOf(s strikes.Summary) summaryView {
-	return summaryView{Service: s.Slug, Name: s.Name, State: s.State, Open: s.Open, Limit: s.Policy.Limit, Window: s.Policy.Window.Seconds(),
+// summaryViewOf sums a service up beside the strikes of it that are shown.
+func summaryViewOf(s strikes.Summary, shown []strikes.Strike) summaryView {
+	leftOut := s.Open
+	for _, st := range shown {
+		if st.Counts {
+			leftOut--
+		}
+	}
+	return summaryView{Service: s.Slug, Name: s.Name, State: s.State, Open: s.Open, LeftOut: max(0, leftOut), Limit: s.Policy.Limit, Window: s.Policy.Window.Seconds(),
 		Needed: max(1, s.Policy.Sources), Concentrated: s.Concentrated, Words: s.Words, Next: s.Next, Sources: spreadViewOf(s.Spread),
 		Clears: clearsView{Times: s.Clears.Times, Trials: s.Clears.Trials, Networks: s.Clears.Sources, LastAt: timeJSON(s.Clears.Last), Words: s.ClearedWords}}
 }
