@@ -36,7 +36,8 @@ type queueRow struct {
 	Words        string
 	Facts        []fact
 	NextFailure  string
-	Clears       string
+	Clears       string // by whom what failed was cleared, within Within; empty: by nobody
+	Within       string
 	Appeals      string // how many are not answered; empty: none
 }
 
@@ -90,7 +91,7 @@ func (s *Server) queueRowOf(sum strikes.Summary) queueRow {
 	return queueRow{
 		Slug: sum.Slug, Name: plain(sum.Name), State: badgeOf(catalog.State(sum.State), s.rest(sum.Service), false, false),
 		Count: fmt.Sprintf("%d of %d", sum.Open, sum.Policy.Limit), Concentrated: sum.Concentrated, Words: upperFirst(sum.Words),
-		Facts: spreadFacts(sum.Spread), NextFailure: upperFirst(sum.Next) + ".", Clears: upperFirst(sum.ClearedWords),
+		Facts: spreadFacts(sum.Spread), NextFailure: upperFirst(sum.Next) + ".", Clears: upperFirst(sum.ClearedWords), Within: span(sum.Policy.Window),
 	}
 }
 
