@@ -123,7 +123,7 @@ func evidenceOnPageOf(e strikes.Evidence) evidenceOnPage {
 	if said.Bytes > call.HashedMax {
 		row.Hashed = "of the first " + count(call.HashedMax)
 	}
-	row.Snippet = plain(said.Snippet)
+	row.Snippet = strings.Join(linesOf(said.Snippet), "\n")
 	if said.Binary() {
 		row.Body += ", no text"
 	}
