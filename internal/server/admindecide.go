@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -24,9 +25,9 @@ func (s *Server) adminDecide(c echo.Context) error {
 		return err
 	}
 	asked := decisionAsked{action: action(form.Get("action")), strike: form.Get("strike"), reason: strings.Join(strings.Fields(form.Get("reason")), " ")}
-	slug, err := s.decide(c, asked)
+	decided, err := s.decide(c, asked)
 	if err == nil {
-		return c.Redirect(http.StatusSeeOther, "/admin/strikes/"+url.PathEscape(slug)+"?done="+url.QueryEscape(string(asked.action)))
+		return c.Redirect(http.StatusSeeOther, "/admin/strikes/"+url.PathEscape(decided.Service)+"?done="+strconv.FormatInt(decided.Entry, 10))
 	}
 	no, refused := errors.AsType[*refusal.Error](err)
 	if !refused {
@@ -43,27 +44,27 @@ func (s *Server) adminDecide(c echo.Context) error {
 	return s.writeStrikePage(c, statusFor(no.Reason, false), asked)
 }
 
-// decide does what a form asks for, and returns the slug of the service that it was about.
-func (s *Server) decide(c echo.Context, asked decisionAsked) (string, error) {
+// decide does what a form asks for.
+func (s *Server) decide(c echo.Context, asked decisionAsked) (delivery.Decision, error) {
 	if _, known := dones[asked.action]; !known {
-		return "", refusal.New(call.NotFound, "there is no such decision")
+		return delivery.Decision{}, refusal.New(call.NotFound, "there is no such decision")
 	}
 	body, err := json.Marshal(map[string]string{"reason": asked.reason})
 	if err != nil {
-		return "", err
+		return delivery.Decision{}, err
 	}
 	reason, err := catalog.ParseReason(body)
 	if err != nil {
-		return "", err
+		return delivery.Decision{}, err
 	}
 	decision, err := s.order(c, asked, reason)
 	if err != nil {
-		return "", err
+		return delivery.Decision{}, err
 	}
 	if decision.Before.State != decision.After.State {
 		s.reload(c)
 	}
-	return decision.Service, nil
+	return decision, nil
 }
 
 func (s *Server) order(c echo.Context, asked decisionAsked, reason string) (decided delivery.Decision, err error) {
