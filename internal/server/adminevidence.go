@@ -134,7 +134,7 @@ func answerWords(e strikes.Evidence) string {
 	if e.Status == 0 {
 		return "No whole answer in " + span(e.Latency)
 	}
-	return "Status " + strconv.Itoa(e.Status) + " after " + span(e.Latency)
+	return "Status " + strconv.Itoa(e.Status) + " in " + span(e.Latency)
 }
 
 // othersWords says whether it may have been us: how many other services failed at the same time.

@@ -3,6 +3,7 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"market/internal/call"
 	"market/internal/strikes"
@@ -17,5 +18,19 @@ func TestEvidenceOnPage_KeepsTheLinesOfWhatTheServiceSaid(t *testing.T) {
 	page := render(t, adminStrikeTemplate, casePage{frame: s.frame(), Slug: "evil", Strikes: []strikeOnPage{strikeOnPageOf(st)}})
 	if want := "<pre><code>first\n  second \n third</code></pre>"; !strings.Contains(page, want) {
 		t.Errorf("there is no %q in\n%s", want, page)
+	}
+}
+
+func TestAnswerWords_ReadWithEverySpan(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]strikes.Evidence{
+		"Status 500 in under 1 ms":      {Status: 500, Latency: time.Microsecond},
+		"Status 500 in 12 ms":           {Status: 500, Latency: 12 * time.Millisecond},
+		"No whole answer in under 1 ms": {Latency: time.Microsecond},
+		"No whole answer in 10 s":       {Latency: 10 * time.Second},
+	} {
+		if got := answerWords(e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -130,17 +130,17 @@ func roughly(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return "one moment"
-	case d < 2*time.Minute:
-		return span(d.Truncate(time.Second))
-	case d < 2*time.Hour:
-		return span(d.Truncate(time.Minute))
+	case d.Round(time.Second) < 2*time.Minute:
+		return span(d.Round(time.Second))
+	case d.Round(time.Minute) < 2*time.Hour:
+		return span(d.Round(time.Minute))
 	}
-	return span(d.Truncate(time.Hour))
+	return span(d.Round(time.Hour))
 }
 
 // shelfRules says when a service leaves the shelf for its strikes.
 func shelfRules(p strikes.Policy) string {
-	text := fmt.Sprintf("%s that opened within %s take a service off the shelf. A success clears what failed before it was asked.", plural(p.Limit, "strike", "strikes"), roughly(p.Window))
+	text := fmt.Sprintf("%s that opened within %s take a service off the shelf. A success clears what failed before it was asked.", plural(p.Limit, "strike", "strikes"), span(p.Window))
 	if p.Sources > 1 {
 		text += fmt.Sprintf(" With evidence from fewer than %d networks it is held for a review instead.", p.Sources)
 	}

@@ -115,7 +115,7 @@ func (s *Server) writeStrikePage(c echo.Context, status int, sent decisionAsked)
 // delistingWords says by what strikes took a service off the shelf.
 func delistingWords(d strikes.Delisting) string {
 	text := fmt.Sprintf("%s at %s by %s within %s, of %d that it takes, with evidence from %s", upperFirst(d.Verdict.String()), humanTime(d.At),
-		plural(d.Open, "strike", "strikes"), roughly(d.Window), d.Limit, plural(d.Sources, "network", "networks"))
+		plural(d.Open, "strike", "strikes"), span(d.Window), d.Limit, plural(d.Sources, "network", "networks"))
 	if d.Needed > 1 {
 		text += fmt.Sprintf(" of %d that it needs", d.Needed)
 	}
