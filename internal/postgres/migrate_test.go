@@ -123,6 +123,7 @@ func TestOpen_SessionsAreUTCAndBoundedUnlessTheURLSaysMore(t *testing.T) {
 		"statements are bounded":           {"", "statement_timeout", "30s"},
 		"a URL may bound them otherwise":   {"&statement_timeout=5s", "statement_timeout", "5s"},
 		"waits for locks are bounded":      {"", "lock_timeout", "10s"},
+		"nothing is compiled":              {"", "jit", "off"},
 		"the server knows who is speaking": {"", "application_name", "market"},
 	}
 	for name, c := range tests {
