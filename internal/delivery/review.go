@@ -37,6 +37,7 @@ func NewReview(db *pgxpool.Pool, policy strikes.Policy) *Review {
 
 // A Decision is what was decided about a strike or a service, and how the service stood before and after.
 type Decision struct {
+	Entry         int64 // its number in the audit
 	Action        audit.Action
 	Strike        *uuid.UUID // nil where it was about the service
 	Service       string     // slug
@@ -213,5 +214,5 @@ func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.
 	if err := answerAppeals(ctx, tx, e, strike, before.Case, after.Case); err != nil {
 		return Decision{}, err
 	}
-	return Decision{Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before.Case, After: after.Case}, nil
+	return Decision{Entry: e.ID, Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before.Case, After: after.Case}, nil
 }
