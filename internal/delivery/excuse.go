@@ -66,7 +66,7 @@ func (r *Recorder) trip(ctx context.Context, tx pgx.Tx, d Delivery) (uuid.UUID, 
 			return o.ID, err
 		}
 	}
-	if o, begins := begins(r.outage, watched, uuid.UUID{}, m.ofFleet(watched)); begins {
+	if o, begins := begins(r.outage, watched, uuid.UUID{}, m.ofFleet(r.outage, watched)); begins {
 		o, err = r.outages.Begin(ctx, tx, o)
 		return o.ID, err
 	}

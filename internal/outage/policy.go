@@ -58,8 +58,8 @@ type Soundings struct {
 }
 
 // Failing counts services within the window. Only those count that had served somebody within Known, and that calls from outside (call.Origin.Counts)
-// asked in the window: those that nobody asked say nothing, so that a quiet market trips too. Replicas that have an outage of their own are left out of
-// what is counted for the fleet: one broken replica is no outage of the others.
+// asked in the window: those that nobody asked say nothing, so that a quiet market trips too. Replicas that have an outage of their own, or whose own facts
+// trip, are left out of what is counted for the fleet: one broken replica is no outage of the others.
 type Failing struct {
 	Asked     int // different services that were asked
 	Failed    int // of these, the services of which at least one call failed as Joins says
