@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"market/internal/call"
 	"market/internal/audit"
 	"market/internal/catalog"
 	"market/internal/outage"
