@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"market/internal/call"
 	"market/internal/audit"
 	"market/internal/catalog"
 	"market/internal/outage"
@@ -76,7 +77,7 @@ func TestRecorder_Record_ANetworkWhoseEvidenceIsExcusedIsNoSource(t *testing.T) 
 		t.Fatalf("%+v, want two failures, one of them excused", second)
 	}
 	for _, e := range second.Evidence {
-		if e.Excused != (e.Network == prefixOf(r.failure(t, elsewhere, r.owner).Source)) {
+		if e.Excused != (e.Network == call.Network(r.failure(t, elsewhere, r.owner).Source)) {
 			t.Errorf("of %s: excused = %v", e.Network, e.Excused)
 		}
 	}
