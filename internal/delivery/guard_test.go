@@ -316,6 +316,24 @@ func TestGuard_AStrikeWithOtherEvidenceStays(t *testing.T) {
 	s.wantParty(t, "what joined in the minute of the outage", joins.Call, call.Platform)
 }
 
+// A guard finds a strike that rests on nothing, and waits for the row of its service: a failure that another replica met joins it meanwhile.
+func TestGuard_AStrikeStaysThatGotOtherEvidenceAfterItWasFound(t *testing.T) {
+	t.Parallel()
+	s := newStreet(t, 1, 1)
+	joins := s.shops[0].trial(t).walkedBy(uuid.Must(uuid.NewV7())).failed()
+	s.failsOf(t, s.shops[0])
+	var strike uuid.UUID
+	if err := s.db.QueryRow(t.Context(), `SELECT id FROM strikes`).Scan(&strike); err != nil {
+		t.Fatal(err)
+	}
+	s.record(t, joins)
+	s.tick(t, silent)
+	s.wantBlame(t, "before it decides", blame{Strikes: 1, Cooldowns: 1, Services: 1, Excused: 1})
+	_, err := s.guard.review.Void(t.Context(), strike, catalog.System, "as it was found")
+	wantConflict(t, "void it", err, "evidence that no outage excuses")
+	s.wantBlame(t, "after it decided", blame{Strikes: 1, Cooldowns: 1, Services: 1, Excused: 1})
+}
+
 // A strike that commits beside the beginning of an outage, by a transaction that could not see it, falls like those before.
 func TestGuard_AStrikeThatCommitsBesideTheBeginningFalls(t *testing.T) {
 	t.Parallel()
