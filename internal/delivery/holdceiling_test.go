@@ -41,7 +41,7 @@ INSERT INTO services (id, slug, name, base_url, probe_method, probe_path, probe_
 SELECT $2, $3, name, $4, probe_method, probe_path, probe_statuses, market_now() - interval '1 day' FROM services WHERE id = $1`
 	rejectedSQL = `
 INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at, latency_us, method, path, source, recorded_at, payer)
-SELECT gen_random_uuid(), gen_random_uuid(), false, $1, $2, 'refused', 'rejected_by_service', 'caller', 'external', true, market_now(), 1000, 'GET', '/', '192.0.2.1',
+SELECT gen_random_uuid(), gen_random_uuid(), false, $1, $2, 'refused', 'rejected_by_service', 'caller', 'external', true, market_now(), 1000, 'GET', '/', ('198.51.' || n % 3 || '.1')::inet,
        market_now() - n * interval '1 minute', decode(repeat('0' || n % 3, 20), 'hex')
   FROM generate_series(1, 20) n`
 )
