@@ -122,3 +122,23 @@ func TestHolder_ManyListingsOfOneProviderAreHeld(t *testing.T) {
 		t.Errorf("held %v, told %+v", held, told)
 	}
 }
+
+// Listings that have died are held by the rounds, and are nothing that our way out did.
+func TestHolder_WhatIsHeldForItsSilenceDoesNotCount(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	for n := range 4 {
+		slug := fmt.Sprintf("of-%d", n)
+		s.reject(t, slug, fmt.Sprintf("https://api.provider-%d.example", n))
+		if n == 3 {
+			continue // this one lives, and rejects
+		}
+		s.write(t, `INSERT INTO service_probes (service_id, checked_at, unanswered, unanswered_since)
+			SELECT id, market_now(), $2, market_now() - interval '7 days' FROM services WHERE slug = $1`, slug, usualRounds.Checks)
+		s.write(t, `UPDATE services SET state = 'held', state_cause = 'review', state_actor = 'system', state_by = 'system', state_reason = 'silent',
+			state_since = market_now() WHERE slug = $1`, slug)
+	}
+	if told, held := s.holdRound(t); len(held) != 4 || len(told) != 0 {
+		t.Errorf("held %v, told %+v", held, told)
+	}
+}
