@@ -24,7 +24,7 @@ func (d Decision) Effect() string {
 		if n := d.closed(strikes.Archived); n > 0 {
 			words = append(words, fmt.Sprintf("Archived strikes, which do not count any more: %d.", n))
 		}
-	case audit.Suspend:
+	case audit.Suspend, audit.Recount:
 	}
 	if d.Before.CooldownUntil != nil && d.After.CooldownUntil == nil {
 		words = append(words, "Its cooldown ends.")

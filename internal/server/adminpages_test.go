@@ -254,7 +254,8 @@ func TestMeasuredOnPage_SaysHowCallsEndedAndWhose(t *testing.T) {
 func TestAdminPages_HaveWordsForEverythingThatIsDecidedAndKnown(t *testing.T) {
 	t.Parallel()
 	for _, a := range audit.Actions() {
-		if deeds[a] == "" || dones[action(a)] == "" {
+		ordered := a != audit.Recount // which no form asks for: an outage does
+		if deeds[a] == "" || ordered && dones[action(a)] == "" {
 			t.Errorf("%s has no words", a)
 		}
 	}

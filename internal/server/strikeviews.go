@@ -108,7 +108,7 @@ type strikeView struct {
 // strikeViewOf shows a strike to an admin, and not whole to a provider.
 func strikeViewOf(slug string, s strikes.Strike, whole bool) strikeView {
 	v := strikeView{ID: s.ID, Service: slug, State: s.State, Counts: s.Counts, OpenedAt: timeJSON(s.OpenedAt), FoldsUntil: timeJSON(s.FoldsUntil),
-		LastAt: timeJSON(s.LastEvidenceAt), ClearedAt: timeJSON(s.ClearedAt), Deliveries: s.Spread.Evidence, Calls: s.Calls,
+		LastAt: timeJSON(s.LastEvidenceAt), ClearedAt: timeJSON(s.ClearedAt), Deliveries: s.Spread.Evidence + s.Excused, Calls: s.Calls,
 		Sources: spreadViewOf(s.Spread), Evidence: make([]evidenceView, 0, len(s.Evidence))}
 	if s.ClearedBy != (call.ID{}) {
 		v.ClearedBy = s.ClearedBy.String()
@@ -136,6 +136,7 @@ type evidenceView struct {
 	Reason   call.Reason `json:"reason"`
 	Detail   string      `json:"detail"`
 	Error    string      `json:"error,omitempty"`
+	Excused  bool        `json:"excused,omitempty"` // by an outage of ours
 	Answer   *saidView   `json:"answer,omitempty"` // left out where nothing came
 	Others   *othersView `json:"others,omitempty"` // left out where it is not known
 }
@@ -159,7 +160,7 @@ type othersView struct {
 func evidenceViewOf(e strikes.Evidence, whole bool) evidenceView {
 	v := evidenceView{Call: e.Call, Trial: e.Trial, AskedAt: timeJSON(e.AskedAt), Recorded: timeJSON(e.RecordedAt), Source: e.Network.String(),
 		Origin: e.Origin, Payer: payerJSON(e.Payer), Method: e.Method, Path: e.Path, Status: e.Status,
-		Latency: float64(e.Latency.Microseconds()) / 1000, Reason: e.Reason, Detail: e.Detail, Error: e.Error}
+		Latency: float64(e.Latency.Microseconds()) / 1000, Reason: e.Reason, Detail: e.Detail, Error: e.Error, Excused: e.Excused}
 	if whole {
 		v.Source = e.Source.String()
 		if e.Replica != (uuid.UUID{}) {
