@@ -157,6 +157,9 @@ func (s *Server) readTold(ctx context.Context, service uuid.UUID, of []strikes.S
 func (t told) done(entry string) string {
 	for _, e := range t.audit {
 		if strconv.FormatInt(e.ID, 10) == entry {
+			if e.Action == audit.Uphold && e.Subject.Kind == audit.KindService {
+				return dones[actLeave]
+			}
 			return dones[action(e.Action)]
 		}
 	}
