@@ -76,6 +76,15 @@ func (r *run) file(commit string, took time.Duration) string {
 	return fmt.Sprintf(heading, commit, r.seed, r.sequence.recorded, took.Round(time.Second), int(float64(r.sequence.recorded)/took.Seconds()), verdict) + r.text()
 }
 
+// line says at how many calls everybody came to what they have to. A run that failed failed at one at least.
+func (r *run) line() string {
+	failed := r.wrong
+	if r.t.Failed() {
+		failed = max(failed, 1)
+	}
+	return fmt.Sprintf("%d passed, %d failed\n", max(0, r.sequence.recorded-failed), failed)
+}
+
 // text is what a run came to, in tables.
 func (r *run) text() string {
 	var b strings.Builder

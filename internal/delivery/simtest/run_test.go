@@ -23,6 +23,7 @@ type run struct {
 
 	wrong    int
 	instants int
+	counted  int // calls, when whose doing they are was last compared
 	ticked   time.Duration
 }
 
