@@ -188,7 +188,7 @@ func TestRecorder_StrikesOf_ReadsTheEvidenceOfAnOlderProgram(t *testing.T) {
 	}
 }
 
-func TestNetworkSQL_IsPrefixOf(t *testing.T) {
+func TestNetworkSQL_IsNetworkOfPackageCall(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for _, address := range []string{"0.0.0.0", "192.0.2.1", "192.0.2.255", "203.0.113.7", "2001:db8::1", "2001:db8:0:1::1", "2001:db8:1::1", "::1"} {
@@ -197,7 +197,7 @@ func TestNetworkSQL_IsPrefixOf(t *testing.T) {
 		if err := s.db.QueryRow(t.Context(), `SELECT `+networkSQL+` FROM (SELECT $1::inet AS source) d`, source).Scan(&got); err != nil {
 			t.Fatal(err)
 		}
-		if want := prefixOf(source); got != want {
+		if want := call.Network(source); got != want {
 			t.Errorf("%s: %s in SQL, %s in Go", address, got, want)
 		}
 	}

@@ -42,9 +42,10 @@ func (r *Recorder) excuse(ctx context.Context, tx pgx.Tx, d Delivery) (Delivery,
 	return d, nil
 }
 
-// excusable says whether it would be the service's doing that a call has failed.
+// excusable says whether it would be the service's doing that a call has failed. What the operator or the provider met moves nothing, so there is nothing
+// to excuse.
 func (d Delivery) excusable() bool {
-	return d.Outcome == call.Failed && d.Party == call.Service && d.asked()
+	return d.Outcome == call.Failed && d.Party == call.Service && d.asked() && d.Origin.Counts()
 }
 
 // trip begins the outage that a failure makes known, and returns it; zero where it makes none known.
@@ -66,7 +67,7 @@ func (r *Recorder) trip(ctx context.Context, tx pgx.Tx, d Delivery) (uuid.UUID, 
 			return o.ID, err
 		}
 	}
-	if o, begins := begins(r.outage, watched, uuid.UUID{}, m.ofFleet(watched)); begins {
+	if o, begins := begins(r.outage, watched, uuid.UUID{}, m.ofFleet(r.outage, watched)); begins {
 		o, err = r.outages.Begin(ctx, tx, o)
 		return o.ID, err
 	}

@@ -122,6 +122,6 @@ func (g *Guard) changes(watched []outage.Outage, m minute, s outage.Soundings) (
 			apply(o.Replica, m.ofReplica(o.Replica))
 		}
 	}
-	apply(uuid.UUID{}, m.ofFleet(after))
+	apply(uuid.UUID{}, m.ofFleet(g.policy, after))
 	return changed
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"market/internal/call"
 	"market/internal/postgres"
 )
 
@@ -130,9 +131,9 @@ SELECT recorded_at, outcome = 'served'
 
 // trialRest returns how long the network of an address gets no trial calls of an endpoint; zero where it does.
 func (p RefundPolicy) trialRest(ctx context.Context, db postgres.DB, service, endpoint uuid.UUID, source netip.Addr) (time.Duration, error) {
-	endings, err := readEndings(db.Query(ctx, trialEndingsSQL, service, endpoint, prefixOf(source), refundRestMax))
+	endings, err := readEndings(db.Query(ctx, trialEndingsSQL, service, endpoint, call.Network(source), refundRestMax))
 	if err != nil {
-		return 0, fmt.Errorf("read trial calls from %s: %w", prefixOf(source), err)
+		return 0, fmt.Errorf("read trial calls from %s: %w", call.Network(source), err)
 	}
 	return p.restAfter(ctx, db, endings)
 }

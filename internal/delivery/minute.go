@@ -133,12 +133,18 @@ func (m minute) ofReplica(replica uuid.UUID) outage.Facts {
 	return m.facts(func(of uuid.UUID) bool { return of == replica })
 }
 
-// ofFleet are those of the fleet: of the replicas that have no outage of their own.
-func (m minute) ofFleet(outages []outage.Outage) outage.Facts {
+// ofFleet are those of the fleet: of the replicas that have no outage of their own, known or to be known when they look. What one replica cannot reach
+// says nothing about the others, and it is all the same which of them looks first.
+func (m minute) ofFleet(p outage.Policy, outages []outage.Outage) outage.Facts {
 	down := map[uuid.UUID]bool{}
 	for _, o := range outages {
 		if o.Holds() && o.Replica != (uuid.UUID{}) {
 			down[o.Replica] = true
+		}
+	}
+	for _, fared := range m.all {
+		if _, known := down[fared.replica]; !known && fared.replica != (uuid.UUID{}) { // which is not one replica, but all that are not known
+			down[fared.replica] = p.Trips(m.ofReplica(fared.replica)) != ""
 		}
 	}
 	return m.facts(func(of uuid.UUID) bool { return !down[of] })

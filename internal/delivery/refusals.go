@@ -3,7 +3,6 @@ package delivery
 import (
 	"context"
 	"fmt"
-	"net/netip"
 
 	"market/internal/call"
 )
@@ -35,7 +34,7 @@ func (r *Recorder) Refuse(ctx context.Context, d Delivery) (kept bool, err error
 		payer = d.Payer[:]
 	}
 	err = r.db.QueryRow(ctx, refuseSQL, d.ID, d.Call, d.Trial, d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin,
-		d.Method, d.Path, prefixOf(d.Source), d.Source, payer, d.Detail, worthRow(d.Reason), rowsPerMinute, d.replica()).Scan(&kept)
+		d.Method, d.Path, call.Network(d.Source), d.Source, payer, d.Detail, worthRow(d.Reason), rowsPerMinute, d.replica()).Scan(&kept)
 	if err != nil {
 		return false, fmt.Errorf("count refusal %s of call %s: %w", d.Reason, d.Call, err)
 	}
@@ -50,16 +49,4 @@ func worthRow(r call.Reason) bool {
 		return true
 	}
 	return false
-}
-
-// prefixOf cuts an address to what one subscriber usually has: a /24, or a /48 of IPv6. Where no address is known it is 0.0.0.0/24.
-func prefixOf(a netip.Addr) netip.Prefix {
-	a = a.Unmap() // else all of IPv4 would be one /48
-	switch {
-	case !a.IsValid():
-		return netip.PrefixFrom(netip.IPv4Unspecified(), 24)
-	case a.Is4():
-		return netip.PrefixFrom(a, 24).Masked()
-	}
-	return netip.PrefixFrom(a, 48).Masked()
 }

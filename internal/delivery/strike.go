@@ -12,7 +12,7 @@ import (
 	"market/internal/strikes"
 )
 
-// networkSQL is prefixOf of a delivery d, in SQL: a test compares.
+// networkSQL is call.Network of a delivery d, in SQL: a test compares.
 const networkSQL = `network(set_masklen(d.source, CASE family(d.source) WHEN 4 THEN 24 ELSE 48 END))`
 
 // strike adds the evidence, and takes the service off the shelf where its strikes mean that, in the transaction that records the delivery.

@@ -177,7 +177,7 @@ func scanEvidence(row pgx.CollectableRow) (e strikes.Evidence, err error) {
 	if asked != nil && failed != nil {
 		e.Others = &strikes.Others{Asked: *asked, Failed: *failed}
 	}
-	e.Network, e.Payer, e.Latency = prefixOf(e.Source), common.BytesToAddress(payer), time.Duration(latency)*time.Microsecond
+	e.Network, e.Payer, e.Latency = call.Network(e.Source), common.BytesToAddress(payer), time.Duration(latency)*time.Microsecond
 	return e, nil
 }
 

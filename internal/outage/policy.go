@@ -28,6 +28,7 @@ type Policy struct {
 	Providers int           // that the failed services are of, at least
 	Release   time.Duration // for which the condition must not have held before an outage ends, or before it is met anew
 	Most      time.Duration // that failures of services alone excuse
+	Rest      int           // times what they have excused is how long they alone begin no other outage
 	Back      time.Duration // before its beginning an outage already excuses
 }
 
@@ -36,10 +37,13 @@ type Policy struct {
 // Back is the window in which the pattern became visible, and the two cooldowns of a minute that lie between three strikes: a service
 // that our outage struck each time that it could be struck has all of its strikes within that time. What lies further back did
 // not belong to the pattern, and excusing it would let broken services off.
+//
+// Rest is there because whoever has a few services under a few names can have them fail at once whenever they like, and be excused with them. So failures
+// of services alone excuse a sixth of the time at most, and what is struck in the rest of it is enough to delist a service that goes on failing.
 func Usual() Policy {
 	return Policy{
 		Apart: 10 * time.Second, Window: time.Minute, Known: 24 * time.Hour, Share: 50, Services: 5, Providers: 3,
-		Release: time.Minute, Most: 10 * time.Minute, Back: 3 * time.Minute,
+		Release: time.Minute, Most: 10 * time.Minute, Rest: 5, Back: 3 * time.Minute,
 	}
 }
 
@@ -58,8 +62,8 @@ type Soundings struct {
 }
 
 // Failing counts services within the window. Only those count that had served somebody within Known, and that calls from outside (call.Origin.Counts)
-// asked in the window: those that nobody asked say nothing, so that a quiet market trips too. Replicas that have an outage of their own are left out of
-// what is counted for the fleet: one broken replica is no outage of the others.
+// asked in the window: those that nobody asked say nothing, so that a quiet market trips too. Replicas that have an outage of their own, or whose own facts
+// trip, are left out of what is counted for the fleet: one broken replica is no outage of the others.
 type Failing struct {
 	Asked     int // different services that were asked
 	Failed    int // of these, the services of which at least one call failed as Joins says
@@ -112,8 +116,8 @@ type State struct {
 	Cause   Cause
 	Began   time.Time
 	Reaches time.Time // back to here failures are excused
-	// Held is when the condition held last. It moves on after the end of an outage that failures of services alone had kept up for as long as they
-	// may: only when they have let go for a while can they begin another.
+	// Held is when the condition held last. It moves on after the end of an outage that rested on failures of services alone: only when they have let
+	// go for a while can they begin another.
 	Held  time.Time
 	Ended time.Time // zero: it holds
 }
@@ -145,8 +149,8 @@ func (p Policy) Next(s State, f Facts) State {
 	case Canaries:
 		return p.begin(cause, s, f.At)
 	case Services:
-		if s.Cause == Services && f.At.Sub(s.Held) < p.Release {
-			s.Held = later(s.Held, f.At) // the failures that have been excused for long enough
+		if s.Cause == Services && (f.At.Sub(s.Held) < p.Release || f.At.Before(p.rested(s))) {
+			s.Held = later(s.Held, f.At) // services have been excused for long enough
 			return s
 		}
 		return p.begin(cause, s, f.At)
@@ -159,10 +163,19 @@ func (p Policy) over(s State, now time.Time) bool {
 	return now.Sub(s.Held) >= p.Release || s.Cause == Services && now.Sub(s.Began) >= p.Most
 }
 
-// begin is the outage that begins now. It does not reach back into the one before: that has excused what it excuses.
+// rested is from when on services alone excuse again what they are the cause of, after an outage of theirs that is over. One that nobody looked at for
+// long, while no replica ran, has excused no more for that.
+func (p Policy) rested(last State) time.Time {
+	return last.Ended.Add(time.Duration(p.Rest) * min(last.Ended.Sub(last.Reaches), p.Most+p.Back))
+}
+
+// begin is the outage that begins now. It does not reach back into the one before, which has excused what it excuses, nor into the rest after it.
 func (p Policy) begin(c Cause, last State, now time.Time) State {
-	s := State{Cause: c, Began: now, Reaches: now.Add(-p.Back), Held: now}
-	if s.Reaches = later(s.Reaches, last.Ended); s.Reaches.After(now) {
+	s, from := State{Cause: c, Began: now, Reaches: now.Add(-p.Back), Held: now}, last.Ended
+	if c == Services && last.Cause == Services {
+		from = p.rested(last)
+	}
+	if s.Reaches = later(s.Reaches, from); s.Reaches.After(now) {
 		s.Reaches = now
 	}
 	return s

@@ -133,22 +133,101 @@ func TestPolicy_Next_AfterTenMinutesItBeginsAgainOnlyWhenServicesHaveLetGoForAMi
 	if ended.Holds() {
 		t.Fatal("it holds for more than ten minutes")
 	}
-	s := walk(ended, 601*time.Second, 300, failing)
+	s := walk(ended, 601*time.Second, 4400, failing) // beyond the rest, which is over after 4500 s
 	if s.Holds() {
 		t.Fatal("services that go on failing begin a second outage")
 	}
-	// The condition held last at 900 s.
+	// The condition held last at 5000 s.
 	for after, holds := range map[time.Duration]bool{
-		960*time.Second - time.Microsecond: false,
-		960 * time.Second:                  true,
-		960*time.Second + time.Microsecond: true,
+		5060*time.Second - time.Microsecond: false,
+		5060 * time.Second:                  true,
+		5060*time.Second + time.Microsecond: true,
 	} {
 		if got := Usual().Next(s, at(after, failing)); got.Holds() != holds {
-			t.Errorf("%s after noon, a minute after it held last at 900 s: holds = %v, want %v", after, got.Holds(), holds)
+			t.Errorf("%s after noon, a minute after it held last at 5000 s: holds = %v, want %v", after, got.Holds(), holds)
 		}
 	}
-	if got := Usual().Next(s, at(901*time.Second, silent)); got.Cause != Canaries || !got.Holds() {
+	if got := Usual().Next(s, at(5001*time.Second, silent)); got.Cause != Canaries || !got.Holds() {
 		t.Errorf("what the canaries say begins an outage at any time: %+v", got)
+	}
+}
+
+// What was excused of noon's is three minutes and one: it rests for twenty.
+func TestPolicy_Next_ServicesAloneBeginNoOtherBeforeFiveTimesWhatTheyExcused(t *testing.T) {
+	t.Parallel()
+	s := Usual().Next(State{}, at(0, failing))
+	s = Usual().Next(s, at(time.Minute, quiet))
+	if s.Holds() || s.Ended.Sub(s.Reaches) != 4*time.Minute {
+		t.Fatalf("state %+v, want one that excused four minutes", s)
+	}
+	for after, holds := range map[time.Duration]bool{
+		time.Minute:                         false,
+		2 * time.Minute:                     false, // they have let go for a minute
+		21*time.Minute - time.Microsecond:   false,
+		21 * time.Minute:                    true,
+		21*time.Minute + time.Microsecond:   true,
+		24*time.Hour + 21*time.Minute:       true,
+		20*time.Minute + 59*time.Second + 1: false,
+	} {
+		if got := Usual().Next(s, at(after, failing)); got.Holds() != holds {
+			t.Errorf("%s after noon: holds = %v, want %v", after, got.Holds(), holds)
+		}
+		if got := Usual().Next(s, at(after, silent)); !got.Holds() || got.Cause != Canaries {
+			t.Errorf("%s after noon the canaries begin none: %+v", after, got)
+		}
+	}
+}
+
+// Whoever lets services fail at once to be excused with them, and lets go so that it can begin again, gets a sixth of the time.
+func TestPolicy_Next_ServicesThatFailWheneverItHelpsExcuseASixthOfTheTimeAtMost(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]func(s State, now time.Duration) bool{
+		"as soon as the last is over":                  func(s State, now time.Duration) bool { return !s.Holds() && now >= s.Held.Sub(noon)+time.Minute },
+		"as long as it holds":                          func(s State, now time.Duration) bool { return s.Holds() || now >= s.Held.Sub(noon)+time.Minute },
+		"when the rest is over":                        func(s State, now time.Duration) bool { return !s.Holds() && now >= Usual().rested(s).Sub(noon) },
+		"when the rest is over, for as long as can be": func(s State, now time.Duration) bool { return now >= Usual().rested(s).Sub(noon) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var (
+				s       State
+				first   time.Time
+				excused time.Duration
+				begun   int
+			)
+			for now := time.Duration(0); now < 6*time.Hour; now += time.Second {
+				f := quiet
+				if fails(s, now) {
+					f = failing
+				}
+				before := s
+				s = Usual().Next(s, at(now, f))
+				switch {
+				case before.Holds() && !s.Holds():
+					excused += s.Ended.Sub(s.Reaches)
+				case before.Holds() || !s.Holds():
+				case begun == 0:
+					begun, first = 1, s.Reaches
+				default:
+					begun++
+					if since := s.Reaches.Sub(first); 6*excused > since {
+						t.Errorf("%s after noon %s are excused, of %s", now, excused, since)
+					}
+				}
+			}
+			if begun < 4 {
+				t.Errorf("%d outages: what was to be bounded did not happen", begun)
+			}
+		})
+	}
+}
+
+func TestPolicy_Next_WhatNobodyLookedAtForLongDoesNotRestForIt(t *testing.T) {
+	t.Parallel()
+	s := Usual().Next(State{}, at(0, failing))
+	s = Usual().Next(s, at(12*time.Hour, quiet))
+	if got := Usual().Next(s, at(12*time.Hour+65*time.Minute, failing)); s.Holds() || !got.Holds() {
+		t.Errorf("the outage of a night without a replica rests on: %+v", got)
 	}
 }
 

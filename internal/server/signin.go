@@ -10,7 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"market/internal/delivery"
+	"market/internal/call"
 )
 
 const (
@@ -117,7 +117,7 @@ func (s *Server) signIn(c echo.Context) error {
 	}
 	next := safeNext(form.Get("next"))
 	source, _ := sourceOf(c.Request(), s.proxies)
-	from := delivery.PrefixOf(source)
+	from := call.Network(source)
 	if wait := s.tries.take(from, s.now()); wait > 0 {
 		setRetryAfter(c.Response().Header(), wait)
 		minutes := strconv.Itoa(int(wait.Minutes()) + 1)

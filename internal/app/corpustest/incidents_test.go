@@ -74,11 +74,11 @@ func incidentRows() []row {
 		}),
 		plays("calls that a rest refuses do not make it longer", served.moving(4, 3), func(s *stage) {
 			s.fails(s.pay)
-			s.wait(30 * time.Second)
+			s.wait(25 * time.Second)
 			s.rests(s.pay)
-			s.wait(28 * time.Second)
+			s.wait(15 * time.Second) // and not to the end: the calls take a while of their own
 			s.rests(s.pay)
-			s.wait(3 * time.Second)
+			s.wait(21 * time.Second)
 			s.service.Do(apptest.Works)
 			s.pay()
 		}),

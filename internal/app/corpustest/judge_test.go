@@ -54,7 +54,7 @@ func (s *stage) judgeAnswer() {
 func (s *stage) judgeRecord() {
 	s.Helper()
 	w, r := s.row.want, s.Record(s, s.call)
-	charged := w.outcome == call.Served && w.paid > 0
+	charged := w.outcome == call.Served && r.JSON["trial"] != true
 	if r.JSON["outcome"] != string(w.outcome) || r.JSON["reason"] != string(w.reason) || r.JSON["party"] != string(w.party) || r.JSON["charged"] != charged {
 		s.Errorf("the record says outcome %v, reason %v, party %v, charged %v; want %s, %s, %s, %v", r.JSON["outcome"], r.JSON["reason"], r.JSON["party"],
 			r.JSON["charged"], w.outcome, w.reason, w.party, charged)

@@ -14,6 +14,7 @@ type place struct {
 	name          string
 	env           []string
 	confirmations int // at which depth a transfer is final; 0: 2
+	options       []app.Option
 	// atOnce is how many rows are played beside each other; 0: all, and they share a clock.
 	atOnce int
 	// stagger is after how long on the clock the next rows begin; 0: all begin at once.
@@ -42,7 +43,7 @@ func (p *place) open(t testing.TB, rows int) *market {
 	m := &market{t: t, names: &directory{}}
 	env := append([]string{"MARKET_TRUSTED_PROXIES=" + proxies, "MARKET_OWN_SOURCES=" + ownSources, "MARKET_REFUND_LIMIT=5/10m"}, p.env...)
 	m.World = apptest.StartWith(t, apptest.Setup{Burst: 100_000, Confirmations: p.confirmations, Quiet: true,
-		Options: []app.Option{app.WithResolver(m.names)}}, env...)
+		Options: append([]app.Option{app.WithResolver(m.names)}, p.options...)}, env...)
 	if p.atOnce == 0 {
 		m.clock = newClock(rows, func(from, to int64) { p.advance(m, from, to) })
 	}

@@ -24,7 +24,6 @@ const (
 	reorganised         // nothing by itself: here a row takes blocks back
 	lapsed              // every authorization is too old by the chain's time
 	graceOver           // nobody who has not come back by now is waited for
-	muchLater           // whatever is looked at now and then has been looked at
 	alone               // nothing by itself: here a row breaks what all others need
 )
 
@@ -58,9 +57,6 @@ func (m *market) happens(event int64) {
 		m.Shift(m.t, time.Hour) // looks get rare with time
 	case graceOver:
 		m.Shift(m.t, 5*time.Minute)
-	case muchLater:
-		err = m.Chain.Mine(ctx, deep+1)
-		m.Shift(m.t, time.Hour)
 	}
 	if err != nil {
 		m.t.Errorf("event %d: %v", event, err)
@@ -122,19 +118,6 @@ func railRows() []row {
 			s.pay()
 			s.open()
 		}),
-		plays("a payment was refused because its payer had no money, and never moves", refused(call.SettleRejected, 0).moving(1, 0), func(s *stage) {
-			s.broke()
-			s.pay()
-			id := s.call
-			s.until(lapsed)
-			s.ended(id)
-		}),
-		plays("a payment was refused because its payer had no money, and moves after all (B123)",
-			want{outcome: call.Failed, reason: call.LateSettlement, party: call.Rail, paid: 2, back: 1}, func(s *stage) {
-				s.broke()
-				s.until(graceOver) // what is relayed before may be taken back
-				s.refusedLate()
-			}),
 		plays("a payment never reaches the chain", want{outcome: call.Refused, reason: call.SettleFailed, party: call.Rail}, func(s *stage) {
 			s.until(tokenLies)
 			s.pay()
@@ -253,20 +236,6 @@ func (s *stage) takenBack() {
 		}
 	}
 	s.Fatal("the payment is not on the chain")
-}
-
-// refusedLate has a payment refused, and then moved by somebody else's hand.
-func (s *stage) refusedLate() {
-	s.Helper()
-	header := s.signed()
-	s.send(s.ask, header)
-	s.must("settle_rejected")
-	id := s.call
-	s.Mint(s, s.payer.Address(), apptest.PriceUnits)
-	s.wallets[s.payer] += apptest.PriceUnits
-	s.Relay(s, apptest.Signed(s, header))
-	s.until(muchLater)
-	s.ended(id)
 }
 
 // afterRestore is where a program was restored.

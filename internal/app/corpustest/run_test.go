@@ -88,6 +88,9 @@ func (p *place) play(t *testing.T, rows []*played, tally *apptest.Tally) {
 	}
 	close(queue)
 	wg.Wait()
+	if p == hours {
+		m.BuryJobs(t) // of programs that have died
+	}
 	m.AwaitEnds(t)
 	in, out := m.Transfers(t, m.Treasury)
 	for _, r := range rows {

@@ -24,6 +24,7 @@ func table() []group {
 		{"Several programs of one fleet", hours, fleetRows()},
 		{"Without folding", unfolded, unfoldedRows()},
 		{"The chain, and our own trouble", rail, railRows()},
+		{"A facilitator that is not ours", refusing, refusingRows()},
 		{"Outages of our own", outages, outageRows()},
 		{"After a restore", afterRestore, restoredRows()},
 	}

@@ -40,7 +40,7 @@ func (s *stage) start(t testing.TB, at crash.Point) {
 	if at != "" {
 		env = append(env[:len(env):len(env)], crash.Variable+"="+string(at))
 	}
-	s.buryJobs(t) // of whoever ran before
+	s.BuryJobs(t) // of whoever ran before
 	s.server = launch(t, env)
 	s.URL = s.server.URL
 	server := s.server
@@ -243,21 +243,5 @@ func (s *stage) holdOff(t testing.TB, d time.Duration) {
 	payer := s.payer.Address()
 	if _, err := s.DB.Exec(t.Context(), holdOffSQL, payer[:], d); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// The job queue goes by the wall clock, which no test can shift: a dead server leads it for 15 s more, and its jobs count as running for 90.
-const (
-	deposeSQL = `DELETE FROM river_leader`
-	ageSQL    = `UPDATE river_job SET attempted_at = attempted_at - interval '90 seconds' WHERE state = 'running'`
-)
-
-// buryJobs lets that time pass for the job queue.
-func (w *world) buryJobs(t testing.TB) {
-	t.Helper()
-	for _, sql := range []string{deposeSQL, ageSQL} {
-		if _, err := w.DB.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"market/internal/call"
+	"market/internal/outage"
 )
 
 const replicas = 4
@@ -36,6 +37,10 @@ type conditions struct {
 	rail    []spell
 }
 
+// longest is how long services alone make no outage known after one that excused as much as one can: what the policy promises is that those which are
+// further apart are seen.
+var longest = time.Duration(outage.Usual().Rest) * (outage.Usual().Most + outage.Usual().Back)
+
 // horizon is how far conditions are drawn; no run is longer.
 const horizon = 60 * 24 * time.Hour
 
@@ -44,13 +49,20 @@ func newConditions(seed uint64) conditions {
 	lasts := func() time.Duration {
 		return time.Minute + time.Duration(r.Int64N(int64(9*time.Minute))).Truncate(time.Millisecond)
 	}
-	var c conditions
+	var (
+		c    conditions
+		rest time.Duration // until services alone excuse again
+	)
 	for at := 35 * time.Minute; at < horizon; {
 		o := kinds[r.IntN(len(kinds))]
 		o.from, o.to, o.replica = at, at+lasts(), fleet
 		if r.IntN(2) == 0 {
 			o.replica = r.IntN(replicas)
 		}
+		if early := rest - o.from; !o.canaries && early > 0 {
+			o.from, o.to = o.from+early, o.to+early
+		}
+		rest = o.to + aftermath + outage.Usual().Release + longest
 		c.outages = append(c.outages, o)
 		at = o.to + 20*time.Minute + time.Duration(float64(100*time.Minute)*r.ExpFloat64()).Truncate(time.Millisecond)
 	}

@@ -77,7 +77,7 @@ func (g *guard) begins(now time.Duration, replica int) bool {
 	if last != nil && last.state.Holds() {
 		return false
 	}
-	next := g.policy.Next(last.stateOrNone(), outage.Facts{At: moment(now), Failing: g.failing(now, replica, g.down())})
+	next := g.policy.Next(last.stateOrNone(), outage.Facts{At: moment(now), Failing: g.failing(now, replica, g.out(now, replica))})
 	if next.Holds() {
 		g.begin(replica, next)
 	}
@@ -105,7 +105,19 @@ func (g *guard) down() (d [replicas]bool) {
 	return d
 }
 
-// failing counts what happened within the window: of one replica, or of those of the fleet that have no outage of their own.
+// out says which replicas are left out of what is counted: for the fleet those that have an outage of their own, or will have when they look.
+func (g *guard) out(now time.Duration, counted int) (d [replicas]bool) {
+	if counted != fleet {
+		return d
+	}
+	d = g.down()
+	for i := range d {
+		d[i] = d[i] || g.policy.Trips(outage.Facts{Failing: g.failing(now, i, d)}) != ""
+	}
+	return d
+}
+
+// failing counts what happened within the window: of one replica, or of those of the fleet that are not left out.
 func (g *guard) failing(now time.Duration, replica int, down [replicas]bool) outage.Failing {
 	g.stamp++
 	var f outage.Failing
@@ -155,7 +167,7 @@ func (g *guard) step(c *conditions, now time.Duration, replica int) {
 		}
 		g.move(of, facts)
 	}
-	g.move(fleet, outage.Facts{At: moment(now), Failing: g.failing(now, fleet, g.down())})
+	g.move(fleet, outage.Facts{At: moment(now), Failing: g.failing(now, fleet, g.out(now, fleet))})
 }
 
 func (g *guard) move(of int, f outage.Facts) {

@@ -109,7 +109,7 @@ func (m *memory) record(e end) strikes.Effect {
 	}
 	m.guard.hear(e)
 	party := row.Party
-	if row.Outcome == call.Failed && party == call.Service && e.wasAsked() && m.guard.excuses(e) {
+	if row.Outcome == call.Failed && party == call.Service && e.wasAsked() && from.Counts() && m.guard.excuses(e) {
 		party = call.Platform
 		m.excused++
 		m.records[e.service].ledger.Excused++

@@ -17,7 +17,7 @@ const (
 	aftermath = 2 * time.Minute
 	letGo     = time.Minute      // after what looks like an outage has ended, it is over
 	lookEach  = 20 * time.Second // is the longest gap between two instants of a run, so that an end is seen so late
-	longest   = 30 * time.Second // that a call takes
+	slowest   = 30 * time.Second // that a call takes
 )
 
 // judgeTrips looks whether there is an outage in truth where one was seen, and excuses no more than it may.
@@ -132,7 +132,7 @@ func (p *patterns) see(e end, outages []blackout) {
 	if e.truth == delivered {
 		p.served[e.service] = e.at
 	}
-	if !looksOwn(e) || e.outage == 0 {
+	if !looksOwn(e) || e.outage == 0 || p.plain[e.outage-1] {
 		return
 	}
 	if len(p.recent) > 0 && p.recent[0].outage != e.outage {
@@ -140,7 +140,7 @@ func (p *patterns) see(e end, outages []blackout) {
 	}
 	p.recent = append(p.recent, e)
 	// Whoever was asked before the outage is back by then, and no success of before is in the same minute any more.
-	if e.at < outages[e.outage-1].from+longest+oneIncident || e.at > outages[e.outage-1].to {
+	if e.at < outages[e.outage-1].from+slowest+oneIncident || e.at > outages[e.outage-1].to {
 		return
 	}
 	failed, of := map[int]bool{}, map[int]bool{}
