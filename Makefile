@@ -74,10 +74,10 @@ chaos: ## a long random run: N calls (100000), SEED to repeat one; what came of 
 	MARKET_CHAOS_CALLS=$(or $(N),100000) MARKET_CHAOS_SEED=$(SEED) MARKET_CHAOS_COMMIT=$$(git rev-parse HEAD) MARKET_CHAOS_RESULT=$(CURDIR)/docs/chaos.md \
 		go test -race -count=1 -v -timeout 24h -run TestChaos ./internal/app
 
-sim: ## days of a market of 500 services through Postgres: N calls (1000000), SEED for others; what came of it is written to docs/sim.md
+sim: ## days of a market of 500 services through Postgres: N calls (1000000), SEED for others; prints what came of it, and writes it to docs/sim.md
 	@scripts/setup test
 	MARKET_SIM_CALLS=$(or $(N),1000000) MARKET_SIM_SEED=$(SEED) MARKET_SIM_COMMIT=$$(git rev-parse HEAD) MARKET_SIM_RESULT=$(CURDIR)/docs/sim.md \
-		go test -race -count=1 -v -timeout 24h -run TestSim_TheDatabase ./internal/delivery/simtest
+		go test -race -count=1 -v -timeout 24h -run TestSim_TheDatabase ./internal/delivery/simtest | grep --line-buffered -vE '^(PASS|FAIL|ok  |=== |--- )'
 
 shots: ## screenshots of every page, empty and full, on telephones and a desk, light and dark, into shots/
 	@scripts/setup test

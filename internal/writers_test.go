@@ -59,6 +59,40 @@ func (in place) writes() bool {
 	return in.pkg == flow && (receiver == "Recorder" || receiver == "Review")
 }
 
+// holds says whether a place may have a keeper in its hands. Whoever has one can call it by an interface of its own, where nobody sees what is written.
+func (in place) holds() bool {
+	if in.pkg != flow {
+		return slices.Contains(keepers, in.pkg)
+	}
+	if in.function == "" {
+		return in.declares == "Recorder" || in.declares == "Review"
+	}
+	return in.writes() || in.function == "NewRecorder" || in.function == "NewReview"
+}
+
+// asked are the packages whose statements are constants, so that what they write can be read: those that hold evidence, and the shelves.
+var asked = append([]string{flow, shelves}, keepers...)
+
+// sqlOf is the statement of a call that asks a database something; nil where a call does not.
+func sqlOf(call *ast.CallExpr) ast.Expr {
+	name, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) == 0 {
+		return nil
+	}
+	switch name.Sel.Name {
+	case "Queue":
+		return call.Args[0]
+	case "Exec", "Query", "QueryRow":
+		if _, receives := call.Args[0].(*ast.FuncLit); receives {
+			return nil // what becomes of a statement that was queued
+		}
+		return call.Args[min(1, len(call.Args)-1)] // after the context
+	case "Prepare":
+		return call.Args[len(call.Args)-1]
+	}
+	return nil
+}
+
 // broken returns what in a program is against the rule that only delivery's Recorder and Review write evidence, and that every table has its owners.
 func (p *program) broken() []string {
 	var out []string
@@ -87,12 +121,22 @@ func (p *program) broken() []string {
 				complain(change.place, "%s writes %s; Recorder and Review do", change.function, change.table)
 			}
 		}
-		compared := map[ast.Node]bool{}
+		compared, called := map[ast.Node]bool{}, map[ast.Node]bool{}
 		p.walk(c, func(in place, n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.CallExpr:
+				called[n.Fun] = true
+				if sql := sqlOf(n); sql != nil && slices.Contains(asked, c.path) {
+					if _, constant := c.textOf(sql); !constant {
+						complain(in, "a statement that is no constant")
+					}
+				}
 			case *ast.SelectorExpr:
-				if n.Sel.Name == "CopyFrom" {
+				switch name := n.Sel.Name; {
+				case name == "CopyFrom":
 					complain(in, "copies into a table past every statement")
+				case slices.Contains([]string{"Exec", "Query", "QueryRow", "Queue", "Prepare"}, name) && !called[n] && slices.Contains(asked, c.path):
+					complain(in, "takes %s away, to be called out of sight", name)
 				}
 			case *ast.Ident:
 				used := c.info.Uses[n]
@@ -102,8 +146,8 @@ func (p *program) broken() []string {
 				switch of := strings.TrimPrefix(used.Pkg().Path(), module); {
 				case writers[used] && !in.writes():
 					complain(in, "uses %s.%s, which writes evidence", of, used.Name())
-				case slices.Contains(keepers, of) && strings.HasSuffix(used.Name(), "Store") && c.path != flow:
-					complain(in, "names %s.%s, which is for delivery alone", of, used.Name())
+				case slices.Contains(keepers, of) && strings.HasSuffix(used.Name(), "Store") && !in.holds():
+					complain(in, "names %s.%s, which is for delivery's Recorder and Review alone", of, used.Name())
 				case of == shelves && (used.Name() == "Recorder" || used.Name() == "ActorRecorder") && !in.writes():
 					complain(in, "acts as the recorder")
 				}
@@ -116,8 +160,15 @@ func (p *program) broken() []string {
 					}
 				}
 			}
+			compares := c.compares(n, compared)
+			if c.isKeeper(n) && !in.holds() {
+				complain(in, "holds a keeper")
+			}
+			if c.path != shelves && (c.path != flow || in.function != "") && !strings.HasPrefix(in.function, "Review.") && !compares && c.isWord(n, "Cause", "relisting") {
+				complain(in, "names a relisting, which Review makes")
+			}
 			// A table of the flow moves nothing; what uses it does.
-			if c.path == shelves || in.writes() || c.path == flow && in.function == "" || c.compares(n, compared) {
+			if c.path == shelves || in.writes() || c.path == flow && in.function == "" || compares {
 				return true
 			}
 			switch {
@@ -145,6 +196,13 @@ func (c *checked) compares(n ast.Node, compared map[ast.Node]bool) bool {
 		if n.Op == token.EQL || n.Op == token.NEQ {
 			compared[n.X], compared[n.Y] = true, true
 		}
+	case *ast.CallExpr: // asking what stands against a move makes none
+		name, _ := n.Fun.(*ast.SelectorExpr)
+		if name != nil && name.Sel.Name == "WhyNot" {
+			for _, e := range n.Args {
+				compared[e] = true
+			}
+		}
 	case *ast.KeyValueExpr:
 		compared[n.Key] = true
 	case *ast.SelectorExpr:
@@ -153,6 +211,21 @@ func (c *checked) compares(n ast.Node, compared map[ast.Node]bool) bool {
 		}
 	}
 	return compared[n]
+}
+
+// isKeeper says whether an expression is the store of a keeper, or points to one.
+func (c *checked) isKeeper(n ast.Node) bool {
+	e, ok := n.(ast.Expr)
+	if !ok || c.info.Types[e].Type == nil {
+		return false
+	}
+	of := types.Unalias(c.info.Types[e].Type)
+	if pointer, ok := of.(*types.Pointer); ok {
+		of = types.Unalias(pointer.Elem())
+	}
+	named, ok := of.(*types.Named)
+	return ok && named.Obj().Pkg() != nil && strings.HasSuffix(named.Obj().Name(), "Store") &&
+		slices.Contains(keepers, strings.TrimPrefix(named.Obj().Pkg().Path(), module))
 }
 
 // isWord says whether an expression is one of these words of a type of the catalog's, however it is spelled.

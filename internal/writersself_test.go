@@ -8,7 +8,7 @@ import (
 // small is a program in which all is well: the least that the rule is about.
 func small() map[string][]string {
 	return map[string][]string{
-		"internal/postgres": {"// postgres.go\npackage postgres\ntype DB interface{ Exec(sql string, args ...any) error }"},
+		"internal/postgres": {"// postgres.go\npackage postgres\ntype DB interface{ Exec(ctx any, sql string, args ...any) error }"},
 		"internal/strikes": {`// strikes.go
 package strikes
 import "market/internal/postgres"
@@ -16,23 +16,25 @@ type Policy struct{ Limit int }
 type Store struct{ policy Policy }
 func NewStore(p Policy) Store { return Store{p} }
 const addSQL = "INSERT INTO strikes (id) VALUES ($1)"
-func (Store) Add(db postgres.DB, id int) error { return db.Exec(addSQL, id) }
+func (Store) Add(db postgres.DB, id int) error { return db.Exec(nil, addSQL, id) }
 func (s Store) Both(db postgres.DB) error { return s.Add(db, 1) }
-func (Store) Count(db postgres.DB) error { return db.Exec("SELECT count(*) FROM strikes FOR UPDATE") }`},
+func (Store) Count(db postgres.DB) error { return db.Exec(nil, "SELECT count(*) FROM strikes FOR UPDATE") }`},
 		"internal/cooldown": {"// cooldown.go\npackage cooldown\nimport \"market/internal/postgres\"\ntype Store struct{}\n" +
-			"func (Store) Start(db postgres.DB) error { return db.Exec(\"insert into cooldowns values ($1)\") }"},
+			"func (Store) Start(db postgres.DB) error { return db.Exec(nil, \"insert into cooldowns values ($1)\") }"},
 		"internal/catalog": {`// catalog.go
 package catalog
 import "market/internal/postgres"
 type Actor string
 type Cause string
 const CauseStrikes Cause = "strikes"
+const CauseRelisting Cause = "relisting"
+func WhyNot(c Cause) error { return nil }
 const ActorRecorder Actor = "recorder"
 const ActorAdmin Actor = "admin"
 type Author struct { Actor Actor }
 var Recorder = Author{ActorRecorder}
 type Store struct{}
-func (Store) Move(db postgres.DB, by Author) error { return db.Exec("UPDATE services SET state = $1") }
+func (Store) Move(db postgres.DB, by Author) error { return db.Exec(nil, "UPDATE services SET state = $1") }
 func (s Store) Delist(db postgres.DB) error { return s.Move(db, Recorder) }`},
 		"internal/delivery": {`// delivery.go
 package delivery
@@ -40,13 +42,15 @@ import ("market/internal/catalog"; "market/internal/cooldown"; "market/internal/
 const recordSQL = "WITH a AS (INSERT INTO deliveries (id) VALUES ($1)) UPDATE strikes SET state = 'cleared'"
 type Recorder struct { strikes strikes.Store; cooldown cooldown.Store; catalog catalog.Store }
 func (r *Recorder) Record(db postgres.DB) {
-	_ = db.Exec(recordSQL, 1)
+	_ = db.Exec(nil, recordSQL, 1)
 	_ = r.strikes.Add(db, 1)
 	func() { _ = r.cooldown.Start(db) }()
 	_ = r.catalog.Delist(db)
 }
 type Review struct{ strikes strikes.Store }
-func (v Review) Void(db postgres.DB) { _ = v.strikes.Both(db) }`},
+func NewReview() Review { return Review{strikes.NewStore(strikes.Policy{})} }
+func (v Review) Void(db postgres.DB) { _ = v.strikes.Both(db) }
+func (v Review) Relist() catalog.Cause { return catalog.CauseRelisting }`},
 	}
 }
 
@@ -91,6 +95,23 @@ func TestWriters_WhoeverWritesElsewhereIsFound(t *testing.T) {
 		"a move for strikes":                  {"internal/server", "var c = catalog.CauseStrikes", "names a move that strikes"},
 		"a move for strikes, spelled out":     {"internal/server", "func f(c catalog.Cause) {}\nfunc g() { f(`strikes`) }", "names a move that strikes"},
 		"from the flow, past its recorder":    {"internal/delivery", "func f(s catalog.Store) { s.Move(nil, catalog.Recorder) }", "acts as the recorder"},
+		"a keeper behind an interface of the flow": {"internal/delivery",
+			"type a interface{ Add(db postgres.DB, id int) error }\nfunc f(db postgres.DB) { var x a = strikes.Store{}; x.Add(db, 1) }", "names internal/strikes.Store"},
+		"one that is made for it": {"internal/delivery",
+			"type a interface{ Add(db postgres.DB, id int) error }\nfunc f(db postgres.DB) { var x a = strikes.NewStore(strikes.Policy{}); x.Add(db, 1) }", "names internal/strikes.NewStore"},
+		"the recorder's own, taken out of it": {"internal/delivery",
+			"type a interface{ Add(db postgres.DB, id int) error }\nfunc f(r *Recorder, db postgres.DB) { var x a = r.strikes; x.Add(db, 1) }", "holds a keeper"},
+		"a keeper at the top of the flow":       {"internal/delivery", "var adds any = strikes.Store{}", "names internal/strikes.Store"},
+		"a keeper in another type of the flow":  {"internal/delivery", "type path struct{ cooldown cooldown.Store }", "names internal/cooldown.Store"},
+		"a keeper under another name":           {"internal/delivery", "type keeper = strikes.Store", "names internal/strikes.Store"},
+		"small letters, and a table put in":     {"internal/delivery", "func f(db postgres.DB, t string) { db.Exec(nil, `update ` + t + ` set state = 'open'`) }", "is no constant"},
+		"words that are joined":                 {"internal/delivery", "func f(db postgres.DB) { db.Exec(nil, strings.Join([]string{`INSERT INTO`, `strikes`, `VALUES (1)`}, ` `)) }", "is no constant"},
+		"a statement that is handed in":         {"internal/catalog", "func f(db postgres.DB, sql string) { db.Exec(nil, sql) }", "is no constant"},
+		"one that is queued":                    {"internal/delivery", "func f(b *pgx.Batch, sql string) { b.Queue(sql, `SELECT 1`) }", "is no constant"},
+		"the way to the database, under a name": {"internal/delivery", "func f(db postgres.DB, sql string) { do := db.Exec; do(nil, sql) }", "out of sight"},
+		"a relisting in the server":             {"internal/server", "func f(s catalog.Store) { s.Move2(nil, catalog.CauseRelisting) }", "names a relisting"},
+		"a relisting by the recorder":           {"internal/delivery", "func (r *Recorder) f() { r.catalog.Move2(nil, catalog.CauseRelisting) }", "names a relisting"},
+		"a relisting, spelled out":              {"internal/delivery", "func f() catalog.Cause { return `relisting` }", "names a relisting"},
 	} {
 		program := small()
 		program["internal/strikes"] = append(program["internal/strikes"],
@@ -135,6 +156,8 @@ func TestWriters_WhoeverReadsOrSpeaksIsNot(t *testing.T) {
 		"the word in a view":    "var s = map[string]string{`actor`: `recorder`}",
 		"an Add of another":     "func f(wg sync.WaitGroup) { wg.Add(1) }",
 		"a Start of another":    "func f(a interface{ Start() }) { a.Start() }",
+		"asking why not":        "func f() error { return catalog.WhyNot(catalog.CauseRelisting) }",
+		"a query of an address": "func f(u *url.URL) any { return u.Query() }",
 		"a field that is named": "type v struct{ Delist bool }",
 	} {
 		program := small()

@@ -47,6 +47,7 @@ func tablesOf(text string) []string {
 type place struct {
 	pkg      string // "internal/strikes"
 	function string // "Recorder.write"; empty at the top of a file
+	declares string // the type, in a declaration of types there
 	constant bool   // in a declaration of constants there
 	at       token.Pos
 }
@@ -73,6 +74,9 @@ func (p *program) walk(c *checked, visit func(place, ast.Node) bool) {
 					return false
 				}
 				in.at = n.Pos()
+				if spec, ok := n.(*ast.TypeSpec); ok && in.function == "" {
+					in.declares = spec.Name.Name
+				}
 				return visit(in, n)
 			})
 		}

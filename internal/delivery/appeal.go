@@ -210,7 +210,7 @@ const appealsSQL = appealColumnsSQL + `
 
 // Appeals returns appeals of a service, the newest first: those before one, where it is given, at most limit.
 func Appeals(ctx context.Context, db postgres.DB, service uuid.UUID, before uuid.UUID, limit int) ([]Appeal, error) {
-	return readAppeals(ctx, db, appealsSQL, service, idOrNull(before), limit)
+	return readAppeals(db.Query(ctx, appealsSQL, service, idOrNull(before), limit))
 }
 
 const appealsAboutSQL = appealColumnsSQL + `
@@ -218,7 +218,7 @@ const appealsAboutSQL = appealColumnsSQL + `
 
 // AppealsAbout returns the appeals about a service that are against none of its strikes, the newest first, at most limit.
 func AppealsAbout(ctx context.Context, db postgres.DB, service uuid.UUID, limit int) ([]Appeal, error) {
-	return readAppeals(ctx, db, appealsAboutSQL, service, limit)
+	return readAppeals(db.Query(ctx, appealsAboutSQL, service, limit))
 }
 
 const appealsOfSQL = appealColumnsSQL + `
@@ -226,7 +226,7 @@ const appealsOfSQL = appealColumnsSQL + `
 
 // AppealsOf returns the appeals to some strikes by strike, the newest first, to be shown beside their evidence.
 func AppealsOf(ctx context.Context, db postgres.DB, of []uuid.UUID) (map[uuid.UUID][]Appeal, error) {
-	all, err := readAppeals(ctx, db, appealsOfSQL, of)
+	all, err := readAppeals(db.Query(ctx, appealsOfSQL, of))
 	if err != nil {
 		return nil, err
 	}
@@ -237,8 +237,7 @@ func AppealsOf(ctx context.Context, db postgres.DB, of []uuid.UUID) (map[uuid.UU
 	return byStrike, nil
 }
 
-func readAppeals(ctx context.Context, db postgres.DB, sql string, args ...any) ([]Appeal, error) {
-	rows, err := db.Query(ctx, sql, args...)
+func readAppeals(rows pgx.Rows, err error) ([]Appeal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read appeals: %w", err)
 	}

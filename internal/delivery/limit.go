@@ -90,27 +90,27 @@ func (p RefundPolicy) refundRest(ctx context.Context, db postgres.DB, payer comm
 	if !suspect {
 		return 0, nil
 	}
-	rest, err := p.restAfter(ctx, db, endingsSQL, payer[:], endpoint, refundRestMax)
+	endings, err := readEndings(db.Query(ctx, endingsSQL, payer[:], endpoint, refundRestMax))
 	if err != nil {
 		return 0, fmt.Errorf("read calls of payer %s: %w", payer, err)
 	}
-	return rest, nil
+	return p.restAfter(ctx, db, endings)
 }
 
-// restAfter returns how long whoever made some calls is still refused. sql reads how they ended, the newest first.
-func (p RefundPolicy) restAfter(ctx context.Context, db postgres.DB, sql string, args ...any) (time.Duration, error) {
-	now, err := postgres.MarketNow(ctx, db)
+// readEndings reads how calls ended, the newest first.
+func readEndings(rows pgx.Rows, err error) ([]ending, error) {
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	rows, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return 0, err
-	}
-	endings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e ending, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e ending, err error) {
 		err = row.Scan(&e.at, &e.served)
 		return e, err
 	})
+}
+
+// restAfter returns how long whoever made calls that ended so, the newest first, is still refused.
+func (p RefundPolicy) restAfter(ctx context.Context, db postgres.DB, endings []ending) (time.Duration, error) {
+	now, err := postgres.MarketNow(ctx, db)
 	if err != nil {
 		return 0, err
 	}
@@ -146,9 +146,9 @@ func (p RefundPolicy) trialRest(ctx context.Context, db postgres.DB, service, en
 	if !suspect {
 		return 0, nil
 	}
-	rest, err := p.restAfter(ctx, db, trialEndingsSQL, service, endpoint, call.Network(source), refundRestMax)
+	endings, err := readEndings(db.Query(ctx, trialEndingsSQL, service, endpoint, call.Network(source), refundRestMax))
 	if err != nil {
 		return 0, fmt.Errorf("read trial calls from %s: %w", call.Network(source), err)
 	}
-	return rest, nil
+	return p.restAfter(ctx, db, endings)
 }

@@ -64,7 +64,7 @@ func TestRefundPolicy_TrialRest_WhoProvokedNothingCostsOneLook(t *testing.T) {
 	s.many(t, true, 1000)
 	s.write(t, `ANALYZE deliveries`)
 	var plan string
-	err := s.db.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+provokedSQL, s.endpoint.ID, prefixOf(source), refundRestMax, 5).Scan(&plan)
+	err := s.db.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+provokedSQL, s.endpoint.ID, call.Network(source), refundRestMax, 5).Scan(&plan)
 	if err != nil {
 		t.Fatal(err)
 	}

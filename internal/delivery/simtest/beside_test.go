@@ -46,6 +46,7 @@ func (r *run) compareAll(beside *database) {
 			r.differs(i, got, want, "what every replica looked at")
 		}
 	}
+	r.compareLedgers(beside)
 	seen := beside.outages()
 	for i := range max(len(seen), len(r.memory.guard.trips)) {
 		var got, want trip
@@ -58,6 +59,20 @@ func (r *run) compareAll(beside *database) {
 		}
 		if got != want {
 			r.t.Fatalf("at %s outage %d is %+v in the database, and in memory %+v; MARKET_SIM_SEED=%d", r.sequence.now, i+1, got, want, r.seed)
+		}
+	}
+}
+
+// compareLedgers looks whose doing all calls are said to be. In a run longer than the prefix that is seldom: every call is read for it.
+func (r *run) compareLedgers(beside *database) {
+	r.t.Helper()
+	if r.sequence.recorded > prefix && r.sequence.recorded < r.counted+sayEach {
+		return
+	}
+	r.counted = r.sequence.recorded
+	for i, got := range beside.ledgers() {
+		if want := r.memory.records[i].ledger; got != want {
+			r.t.Fatalf("at %s of the calls of %s are in the database %+v, and in memory %+v; MARKET_SIM_SEED=%d", r.sequence.now, slug(i), got, want, r.seed)
 		}
 	}
 }

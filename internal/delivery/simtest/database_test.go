@@ -174,6 +174,31 @@ func (d *database) sights(of []int) []sight {
 	return all
 }
 
+const ledgersSQL = `
+SELECT service_id, count(*), count(*) FILTER (WHERE party = 'platform'), count(excused_by) FROM deliveries WHERE outcome <> 'refused' GROUP BY service_id`
+
+// ledgers counts the calls of every service.
+func (d *database) ledgers() []ledger {
+	d.t.Helper()
+	all := make([]ledger, len(d.services))
+	rows, err := d.db.Query(d.t.Context(), ledgersSQL)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var (
+		of uuid.UUID
+		l  ledger
+	)
+	_, err = pgx.ForEachRow(rows, []any{&of, &l.Calls, &l.Ours, &l.Excused}, func() error {
+		all[d.places[of]] = l
+		return nil
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return all
+}
+
 const outagesSQL = `
 SELECT replica, cause, began_at, reaches_back_to, held_at, ended_at FROM outages ORDER BY id`
 

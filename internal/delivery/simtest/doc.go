@@ -6,5 +6,7 @@
 //
 //   - memory is the real policies over a small model of the tables;
 //   - database is the real recorder and Postgres. It must come to the verdicts of memory, call by call;
-//   - oracle knows the rule of the strikes as the documentation has it, and the truth. It looks at no policy, and says which delistings are right.
+//   - oracle knows the rule of the strikes as the documentation has it, and the truth. It looks at no policy, and says which delistings are right. When
+//     an outage of ours was seen it takes from memory, for that depends on who happened to call; by the truth, and by bounds of its own, the run judges
+//     that there was one, how far back it excuses, when it ends, and that none was overlooked that failed calls as its services would.
 package simtest

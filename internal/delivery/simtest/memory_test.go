@@ -47,6 +47,7 @@ type record struct {
 	voided  int
 	left    []*departure // times that strikes took it off the shelf since it was last on it, the newest last
 	undone  int          // departures that were taken back
+	ledger  ledger
 }
 
 // A need is a failure that a service rests for.
@@ -83,7 +84,13 @@ type memory struct {
 	now     time.Duration
 	records []*record
 	guard   *guard
-	excused int // failures, when they were recorded
+	excused int   // failures, when they were recorded
+	blamed  []end // failures that are taken for the services' own, the newest last, as far back as an outage may reach that is seen yet
+}
+
+// A ledger counts the calls of one service as they are written, without those that were refused: of these some are only counted.
+type ledger struct {
+	Calls, Ours, Excused int // all; those whose party is the platform; those of them that an outage made so
 }
 
 func newMemory(p strikes.Policy, providerOf []int) *memory {
@@ -111,6 +118,15 @@ func (m *memory) record(e end) strikes.Effect {
 	if row.Outcome == call.Failed && party == call.Service && e.wasAsked() && from.Counts() && m.guard.excuses(e) {
 		party = call.Platform
 		m.excused++
+		m.records[e.service].ledger.Excused++
+	} else if row.Outcome == call.Failed && party == call.Service && e.wasAsked() && from.Counts() {
+		m.blamed = append(m.blamed, e)
+	}
+	if row.Outcome != call.Refused {
+		m.records[e.service].ledger.Calls++
+		if party == call.Platform {
+			m.records[e.service].ledger.Ours++
+		}
 	}
 	r, effect := m.records[e.service], strikes.EffectOf(row.Outcome, party, row.Reason, from)
 	var proof *strike

@@ -1,10 +1,6 @@
 package simtest
 
-import (
-	"time"
-
-	"market/internal/call"
-)
+import "time"
 
 // An oracle says which services have to leave the shelf, and at which call. It knows the truth, and the rule as the documentation words it:
 //
@@ -14,7 +10,7 @@ import (
 //
 // It keeps the facts of a day, and counts anew from all of them each time.
 type oracle struct {
-	trips    func() []*trip // outages as they were seen: that they were right is judged apart
+	trips    func() []*trip // outages as they were seen: that they were right, and excuse no more than they may, is judged apart (judgeTrips)
 	trusted  int            // how many of them are known already
 	facts    [][]fact       // of each service, in the order of recording
 	takenAt  map[taken]time.Duration
@@ -54,8 +50,7 @@ func (o *oracle) see(e end) {
 		return
 	}
 	f := fact{end: e, success: e.truth == delivered}
-	looksOwn := e.truth == ours && (e.reason == call.UpstreamTimeout || e.reason == call.UpstreamUnreachable)
-	if !f.success && e.truth != ownFault && !looksOwn || !f.success && o.excused(e) {
+	if !f.success && e.truth != ownFault && !looksOwn(e) || !f.success && o.excused(e) {
 		return
 	}
 	kept := o.facts[e.service]

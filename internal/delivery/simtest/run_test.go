@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"market/internal/call"
 	"market/internal/strikes"
 )
 
@@ -18,10 +17,13 @@ type run struct {
 	sequence *sequence
 	memory   *memory
 	oracle   *oracle
+	patterns patterns
+	open     []*trip // whose end was not judged yet
 	tally    tally
 
 	wrong    int
 	instants int
+	counted  int // calls, when whose doing they are was last compared
 	ticked   time.Duration
 }
 
@@ -33,6 +35,7 @@ func newRun(t *testing.T, seed uint64, p strikes.Policy) *run {
 		providerOf = append(providerOf, s.provider)
 	}
 	r.memory = newMemory(p, providerOf)
+	r.patterns = newPatterns(providerOf)
 	r.oracle = newOracle(len(providerOf), func() []*trip { return r.memory.guard.trips })
 	return r
 }
@@ -101,6 +104,7 @@ func (r *run) tick(now time.Duration, beside *database) {
 	if !quiet {
 		r.memory.tick(c, now)
 		r.oracle.reconsider(now)
+		r.judgeEnds(now)
 	}
 	switch {
 	case beside == nil:
@@ -127,6 +131,7 @@ func (r *run) record(ends []end, beside *database) {
 		effect := r.memory.record(e)
 		after := r.memory.sight(e.service)
 		r.tally.count(r.sequence.services[e.service].class, e, effect, before, after)
+		r.patterns.see(e, r.sequence.outages)
 		r.oracle.see(e)
 		r.judge(e, before, after)
 	}
@@ -148,7 +153,7 @@ func describe(e end) string {
 func (r *run) judge(e end, before, after sight) {
 	r.t.Helper()
 	// A failure of ours that looks like the service's counts until the outage is known. Whether it is taken back then is judged in its turn.
-	looksOwn := e.truth == ownFault || e.truth == ours && (e.reason == call.UpstreamTimeout || e.reason == call.UpstreamUnreachable)
+	looksOwn := e.truth == ownFault || looksOwn(e)
 	if proves := after.Strikes > before.Strikes || after.Evidence > before.Evidence; proves && !(looksOwn && e.caller.outside()) {
 		r.errorf("call %d (%s) is evidence, and must not be", e.n, describe(e))
 	}
@@ -173,57 +178,10 @@ func (r *run) judge(e end, before, after sight) {
 	}
 }
 
-// judgeTrips looks whether there is an outage in truth where one was seen.
-func (r *run) judgeTrips(from int) {
-	r.t.Helper()
-	for _, t := range r.memory.guard.trips[from:] {
-		if r.causeOf(t) == 0 {
-			r.errorf("at %s an outage of %s is seen, and there is none", r.sequence.now, scopeName(t.replica))
-		}
-		for i, rec := range r.memory.records {
-			for _, s := range rec.strikes {
-				if s.state == strikes.Open && s.blames(t) {
-					r.errorf("at %s an outage of %s is known, and %s keeps a strike of %s for it", r.sequence.now, scopeName(t.replica), slug(i), s.opened)
-				}
-			}
-		}
-	}
-}
-
-// blames says whether all that a strike rests on is failures of ours, by the truth, in the two minutes before an outage was seen.
-func (s *strike) blames(t *trip) bool {
-	for _, f := range s.evidence {
-		if f.truth != ours || t.replica != fleet && f.replica != t.replica || f.at < t.state.Began.Sub(beginning)-2*time.Minute {
-			return false
-		}
-	}
-	return true
-}
-
-// aftermath is how long after the end of an outage its last calls come back.
-const aftermath = 2 * time.Minute
-
-// causeOf returns the outage that was seen, counted from 1; 0: none.
-func (r *run) causeOf(t *trip) int {
-	began := t.state.Began.Sub(beginning)
-	for i, o := range r.sequence.outages {
-		if began >= o.from && began <= o.to+aftermath && (o.replica == fleet || t.replica == fleet || o.replica == t.replica) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-func scopeName(replica int) string {
-	if replica == fleet {
-		return "the fleet"
-	}
-	return fmt.Sprintf("replica %d", replica)
-}
-
 // settle judges the market at the end of a run.
 func (r *run) settle() {
 	r.t.Helper()
+	r.judgeMissed()
 	for i, rec := range r.memory.records {
 		want := r.oracle.expected[i]
 		if rec.state.Sells() == (want > 0) {

@@ -21,8 +21,31 @@ func (m *memory) tick(c *conditions, now time.Duration) {
 	}
 }
 
+// blamedFor is longer than any outage of these runs, with all that it reaches back.
+const blamedFor = 2 * time.Hour
+
+// relieve makes the failures ours that an outage reaches back to, whether they are evidence or not.
+func (m *memory) relieve(t *trip) {
+	old := 0
+	for old < len(m.blamed) && m.blamed[old].at < m.now-blamedFor {
+		old++
+	}
+	still := m.blamed[:0]
+	for _, e := range m.blamed[old:] {
+		if !t.covers(e) {
+			still = append(still, e)
+			continue
+		}
+		l := &m.records[e.service].ledger
+		l.Ours++
+		l.Excused++
+	}
+	m.blamed = still
+}
+
 // excuse excuses the evidence that an outage reaches back to, voids the strikes that have no other, and counts again where they have.
 func (m *memory) excuse(t *trip) {
+	m.relieve(t)
 	for _, r := range m.records {
 		var shaken, groundless []*strike
 		for _, s := range r.strikes[r.since(t.reaches()-time.Hour):] {
