@@ -20,13 +20,11 @@ func barrier(calls int) http.HandlerFunc {
 		}
 		select {
 		case <-all:
-		case <-time.After(patience): // somebody did not come, and the row fails
+		case <-time.After(apptest.Patience): // somebody did not come, and the row fails
 		}
 		apptest.Fails(rw, r)
 	}
 }
-
-const patience = 30 * time.Second
 
 // atOnce makes so many calls at once, each at the next of the doors.
 func (s *stage) atOnce(calls int, make func() (apptest.Asking, string), doors ...*apptest.World) {
