@@ -71,22 +71,24 @@ func incidentRows() []row {
 			s.askedTimes(1)
 		}),
 		plays("calls that a rest refuses do not make it longer", served.moving(4, 3), func(s *stage) {
+			s.wait(14 * time.Minute) // where nobody else's calls take of its rest
 			s.fails(s.pay)
-			s.wait(25 * time.Second)
+			s.wait(20 * time.Second)
 			s.rests(s.pay)
 			s.wait(15 * time.Second) // and not to the end: the calls take a while of their own
 			s.rests(s.pay)
-			s.wait(21 * time.Second)
+			s.wait(26 * time.Second)
 			s.service.Do(apptest.Works)
 			s.pay()
 		}),
 		plays("calls that a rest refuses count nothing", fails(call.Upstream5xx).striking(2, 2).moving(6, 6), func(s *stage) {
+			s.wait(18 * time.Minute) // as above
 			s.fails(s.pay)
 			for range 4 {
-				s.wait(10 * time.Second)
+				s.wait(7 * time.Second)
 				s.rests(s.pay)
 			}
-			s.wait(21 * time.Second)
+			s.wait(33 * time.Second)
 			s.pay()
 			s.askedTimes(2)
 		}),
