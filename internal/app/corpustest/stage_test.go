@@ -34,6 +34,8 @@ type stage struct {
 
 	last apptest.Answer // of the call that is judged; without a status where its end came later
 	call string         // its id
+
+	goesOn bool // it has not ended when the row does
 }
 
 // from has others make the calls that follow.
