@@ -47,6 +47,20 @@ func (s *stage) trialCall() (apptest.Asking, string) { return s.ask.Trial(), "" 
 // held is the body of a call that a slow service holds.
 const held = `{"n":7}`
 
+// overtaken begins a call that the service holds, and meanwhile fails another one. The call that is held is the one that is judged: end has it end.
+func (s *stage) overtaken(then http.HandlerFunc) (end func()) {
+	s.Helper()
+	slow := newSlow(s, held, then, apptest.Fails)
+	answer := s.begin(s.ask.With(held), s.signed())
+	<-slow.held
+	s.pay()
+	s.must("upstream_5xx")
+	return func() {
+		slow.let()
+		s.judgeOn(answer())
+	}
+}
+
 // incidentRows are failures that belong together, and some that do not.
 func incidentRows() []row {
 	plays := func(name string, w want, play func(s *stage)) row { return row{name: name, play: play, want: w} }
@@ -93,34 +107,18 @@ func incidentRows() []row {
 			s.askedTimes(2)
 		}),
 		plays("a call that was asked before the failure fails long after the rest", fails(call.Upstream5xx).striking(1, 2).moving(2, 2), func(s *stage) {
-			slow := newSlow(s, held, apptest.Fails, apptest.Fails)
-			late := s.begin(s.ask.With(held), s.signed())
-			<-slow.held
-			s.pay()
-			s.must("upstream_5xx")
+			end := s.overtaken(apptest.Fails)
 			s.over()
-			slow.let()
-			s.judgeOn(late())
+			end()
 		}),
 		plays("a call that was asked before the failure fails after a success has cleared it", fails(call.Upstream5xx).striking(0, 0).moving(3, 2), func(s *stage) {
-			slow := newSlow(s, held, apptest.Fails, apptest.Fails)
-			late := s.begin(s.ask.With(held), s.signed())
-			<-slow.held
-			s.pay()
-			s.must("upstream_5xx")
+			end := s.overtaken(apptest.Fails)
 			s.over()
 			s.serves(s.pay)
-			slow.let()
-			s.judgeOn(late())
+			end()
 		}),
 		plays("a call that was asked before the failure is served after it, which clears nothing", served.striking(1, 1).restingFor(rest).moving(2, 1), func(s *stage) {
-			slow := newSlow(s, held, apptest.Works, apptest.Fails)
-			early := s.begin(s.ask.With(held), s.signed())
-			<-slow.held
-			s.pay()
-			s.must("upstream_5xx")
-			slow.let()
-			s.judgeOn(early())
+			s.overtaken(apptest.Works)()
 		}),
 		plays("a success that is asked after the rest clears the strike", served.moving(2, 1), func(s *stage) { s.fails(s.pay); s.over(); s.serves(s.pay) }),
 		plays("a trial success clears what paid calls counted", served.moving(2, 2), func(s *stage) {

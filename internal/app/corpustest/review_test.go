@@ -44,15 +44,10 @@ func reviewRows() []row {
 			s.serves(s.pay)
 		}),
 		plays("a call that was asked before the failure fails after an admin has voided the strike", fails(call.Upstream5xx).striking(0, 0).moving(2, 2), func(s *stage) {
-			slow := newSlow(s, held, apptest.Fails, apptest.Fails)
-			late := s.begin(s.ask.With(held), s.signed())
-			<-slow.held
-			s.pay()
-			s.must("upstream_5xx")
+			end := s.overtaken(apptest.Fails)
 			s.decide(0, "void")
 			s.over()
-			slow.let()
-			s.judgeOn(late())
+			end()
 		}),
 		plays("an admin upholds a strike, and the next two failures delist", delisted, func(s *stage) {
 			s.fails(s.pay)
