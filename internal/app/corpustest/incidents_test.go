@@ -107,11 +107,13 @@ func incidentRows() []row {
 			s.askedTimes(2)
 		}),
 		plays("a call that was asked before the failure fails long after the rest", fails(call.Upstream5xx).striking(1, 2).moving(2, 2), func(s *stage) {
+			s.wait(20 * time.Minute) // where nobody else works while the service holds the call
 			end := s.overtaken(apptest.Fails)
 			s.over()
 			end()
 		}),
 		plays("a call that was asked before the failure fails after a success has cleared it", fails(call.Upstream5xx).striking(0, 0).moving(3, 2), func(s *stage) {
+			s.wait(24 * time.Minute) // where nobody else works while the service holds the call
 			end := s.overtaken(apptest.Fails)
 			s.over()
 			s.serves(s.pay)
