@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"market/internal/call"
 	"market/internal/audit"
+	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/outage"
 	"market/internal/postgres/pgtest"
