@@ -84,7 +84,7 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 	id := call.NewID()
 	r.trial = true
 	if no := p.trialOffered(r); no != nil {
-		return refused(no, p.Now())
+		return *p.turnDown(ctx, id, r, nil, no)
 	}
 	if no := classify(r); no != nil {
 		return *p.turnDown(ctx, id, r, nil, no)

@@ -50,9 +50,6 @@ func onlyCounted(w want) bool {
 // judgeCount sees that the refusal was counted. Nothing that people are shown has these counts, so it looks into the database.
 func (s *stage) judgeCount() {
 	s.Helper()
-	if s.trial && s.row.want.reason == call.NotListed {
-		return // whether trials are offered is looked at before anything is measured
-	}
 	if n := s.Refusals(s, s.service.Slug, s.row.want.reason); n == 0 {
 		s.Errorf("the refusal is not counted as %s", s.row.want.reason)
 	}
