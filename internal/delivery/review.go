@@ -102,16 +102,10 @@ func (r *Review) Void(ctx context.Context, strike uuid.UUID, by catalog.Author, 
 		if _, err := r.strikes.Void(ctx, tx, strike); err != nil {
 			return err
 		}
-		needed, err := restNeeded(ctx, tx, before.service)
-		if err != nil {
+		if err := r.endRest(ctx, tx, before.service); err != nil {
 			return err
 		}
-		if !needed {
-			if _, err := r.cooldown.End(ctx, tx, before.service); err != nil {
-				return err
-			}
-		}
-		_, err = r.undo(ctx, tx, before, catalog.Change{By: by, Reason: reason})
+		_, err := r.undo(ctx, tx, before, catalog.Change{By: by, Reason: reason})
 		return err
 	})
 }
@@ -138,12 +132,17 @@ SELECT EXISTS (
 	   AND st.state IS DISTINCT FROM 'voided')`
 )
 
-// restNeeded says whether a service has failed since its rest began, by its own doing and in no strike that is void.
-func restNeeded(ctx context.Context, tx pgx.Tx, service uuid.UUID) (needed bool, err error) {
+// endRest ends the rest of a service, unless it has failed since that began by its own doing and in no strike that is void. Its row is locked.
+func (r *Review) endRest(ctx context.Context, tx pgx.Tx, service uuid.UUID) error {
+	var needed bool
 	if err := tx.QueryRow(ctx, restNeededSQL, service).Scan(&needed); err != nil {
-		return false, fmt.Errorf("look for failures that need the rest of service %s: %w", service, err)
+		return fmt.Errorf("look for failures that need the rest of service %s: %w", service, err)
 	}
-	return needed, nil
+	if needed {
+		return nil
+	}
+	_, err := r.cooldown.End(ctx, tx, service)
+	return err
 }
 
 // decide makes one decision about a strike that nobody has decided about yet.

@@ -13,7 +13,6 @@ import (
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/outage"
-	"market/internal/postgres"
 	"market/internal/refusal"
 )
 
@@ -60,22 +59,23 @@ func stillGroundless(ctx context.Context, tx pgx.Tx, strike uuid.UUID) error {
 	return nil
 }
 
-// A failure of the service itself that came since the rest began would have begun one: the service keeps it.
+// Whether such a rest is needed for another reason is asked again under the lock of its service.
 const restsOfOursSQL = `
 SELECT c.service_id
   FROM cooldowns c JOIN deliveries d ON d.id = c.started_by
- WHERE c.until > market_now() AND d.excused_by = $1 AND ($2::uuid IS NULL OR c.service_id = $2)
-   AND NOT EXISTS (SELECT 1 FROM deliveries since
-                    WHERE since.service_id = c.service_id AND since.recorded_at >= d.recorded_at AND since.outcome = 'failed' AND since.asked
-                      AND since.party = 'service' AND since.origin IN ('external', 'unattributed'))
+ WHERE c.until > market_now() AND d.excused_by = $1
  ORDER BY c.service_id LIMIT 1000`
 
 // endRests lets those services have work again that rest for a failure which an outage excuses. A failure that is only flagged opens no strike, so that
 // no void would end its rest. Each service is looked at again when its row is locked.
 func (r *Review) endRests(ctx context.Context, o outage.Outage) error {
-	resting, err := restsOfOurs(ctx, r.db, o, nil)
+	rows, err := r.db.Query(ctx, restsOfOursSQL, o.ID)
 	if err != nil {
-		return err
+		return fmt.Errorf("find cooldowns of outage %s: %w", o.ID, err)
+	}
+	resting, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return fmt.Errorf("find cooldowns of outage %s: %w", o.ID, err)
 	}
 	var errs []error
 	for _, service := range resting {
@@ -83,27 +83,10 @@ func (r *Review) endRests(ctx context.Context, o outage.Outage) error {
 			if _, err := r.catalog.Lock(ctx, tx, service); err != nil {
 				return err
 			}
-			still, err := restsOfOurs(ctx, tx, o, &service)
-			if err != nil || len(still) == 0 {
-				return err
-			}
-			_, err = r.cooldown.End(ctx, tx, service)
-			return err
+			return r.endRest(ctx, tx, service)
 		}))
 	}
 	return errors.Join(errs...)
-}
-
-func restsOfOurs(ctx context.Context, db postgres.DB, o outage.Outage, of *uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := db.Query(ctx, restsOfOursSQL, o.ID, of)
-	if err != nil {
-		return nil, fmt.Errorf("find cooldowns of outage %s: %w", o.ID, err)
-	}
-	resting, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, fmt.Errorf("find cooldowns of outage %s: %w", o.ID, err)
-	}
-	return resting, nil
 }
 
 // recount puts a service back where it belongs after evidence of its strikes was excused. It is a decision only where the service moves.

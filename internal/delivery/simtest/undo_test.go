@@ -73,6 +73,16 @@ func (m *memory) excuse(t *trip) {
 		if len(shaken) > 0 {
 			m.reconsider(r)
 		}
+		if len(r.needs) > 0 && t.covers(r.needs[0].end) {
+			m.endRest(r)
+		}
+	}
+}
+
+// endRest ends the rest of a service that has not failed since it began by its own doing and in no strike that is void.
+func (m *memory) endRest(r *record) {
+	if r.until > m.now && !slices.ContainsFunc(r.needs, func(n need) bool { return !n.excused && (n.of == nil || n.of.state != strikes.Voided) }) {
+		r.until = m.now
 	}
 }
 
@@ -94,9 +104,7 @@ func (m *memory) void(r *record, s *strike) {
 	}
 	s.state, s.folds = strikes.Voided, min(s.folds, m.now)
 	r.voided++
-	if r.until > m.now && !slices.ContainsFunc(r.needs, func(n need) bool { return !n.excused && (n.of == nil || n.of.state != strikes.Voided) }) {
-		r.until = m.now
-	}
+	m.endRest(r)
 	m.reconsider(r)
 }
 
