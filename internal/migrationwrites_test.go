@@ -23,7 +23,10 @@ var (
 
 // quietTriggers are those on the tables of evidence, and why each writes nothing.
 var quietTriggers = map[string]string{
-	"cooldowns_changed": "tells the replicas to read the cooldowns again",
+	"cooldowns_changed":            "tells the replicas to read the cooldowns again",
+	"delistings_only_added":        "refuses",
+	"strike_deliveries_only_added": "refuses",
+	"deliveries_kept":              "refuses",
 }
 
 // brokenBy returns what of a migration would write evidence, when it is applied or from then on: a database that writes by itself is one more writer.

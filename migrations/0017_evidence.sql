@@ -43,3 +43,9 @@ CREATE TABLE delistings (
 	CONSTRAINT delistings_held_for_sources CHECK ((kind = 'held') = (sources_found < sources_needed))
 );
 CREATE INDEX delistings_by_service ON delistings (service_id, at DESC);
+
+-- Both are history: they are added to, and never changed.
+CREATE TRIGGER delistings_only_added BEFORE UPDATE OR DELETE OR TRUNCATE ON delistings
+	FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER strike_deliveries_only_added BEFORE UPDATE OR DELETE OR TRUNCATE ON strike_deliveries
+	FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

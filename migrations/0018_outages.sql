@@ -27,10 +27,13 @@ CREATE INDEX outages_by_beginning ON outages (began_at DESC, id DESC);
 CREATE INDEX outages_unsettled ON outages (began_at) WHERE settled_at IS NULL;
 
 -- The outage that a failure was taken for, whether that was known when it was recorded or found afterwards. It is the one thing of a delivery that
--- changes, and its party with it.
+-- changes, with its party and its detail; all else is history. The trigger is asked once a statement, and by no insertion.
 ALTER TABLE deliveries
 	ADD COLUMN excused_by uuid REFERENCES outages (id),
 	ADD CONSTRAINT deliveries_excused_are_ours CHECK (excused_by IS NULL OR party = 'platform');
+CREATE TRIGGER deliveries_kept BEFORE UPDATE OF id, call_id, trial, service_id, endpoint_id, outcome, reason, origin, asked, asked_at, upstream_status,
+	latency_us, method, path, source, payer, recorded_at, replica OR DELETE OR TRUNCATE ON deliveries
+	FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 -- Failures are few: one look at those of the last minute tells that there is no outage.
 CREATE INDEX deliveries_failed_of_minute ON deliveries (recorded_at DESC) INCLUDE (service_id, reason, replica)
 	WHERE outcome = 'failed' AND asked AND origin IN ('external', 'unattributed');

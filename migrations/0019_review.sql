@@ -59,3 +59,5 @@ CREATE INDEX appeals_by_strike ON appeals (strike_id) WHERE strike_id IS NOT NUL
 CREATE INDEX appeals_unanswered ON appeals (service_id) WHERE answered_by IS NULL;
 CREATE TRIGGER appeals_kept BEFORE UPDATE OF id, service_id, strike_id, at, actor, by, text OR DELETE OR TRUNCATE ON appeals
 	FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER appeals_answered_once BEFORE UPDATE OF answered_by ON appeals
+	FOR EACH ROW WHEN (OLD.answered_by IS NOT NULL) EXECUTE FUNCTION refuse_change();

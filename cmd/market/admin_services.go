@@ -52,11 +52,12 @@ func newAdminServicesCommand(o *adminOptions) *cobra.Command {
 	cmd.AddCommand(
 		newAdminMoveCommand(o, "suspend", "Take a service off the shelf until it is put back; calls that are under way end as they would have"),
 		newAdminMoveCommand(o, "relist", "Put a service back on the shelf that was suspended, held or delisted; of the last two the strikes are archived"),
+		newAdminMoveCommand(o, "uphold", "Answer the appeals about a service and leave it as it is"),
 	)
 	return cmd
 }
 
-// newAdminMoveCommand is one change of a service's state, by the name that it has in the API.
+// newAdminMoveCommand is one decision about a service, by the name that it has in the API.
 func newAdminMoveCommand(o *adminOptions, action, short string) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{

@@ -112,6 +112,10 @@ func TestAdminPages_TheFirstDecisionStandsAndTheSecondIsToldOfIt(t *testing.T) {
 	if answer, _ := second.post(t, desk, url.Values{"action": {"suspend"}, "reason": {"we look at it"}}); answer.StatusCode != http.StatusSeeOther {
 		t.Errorf("suspend: %d", answer.StatusCode)
 	}
+	stale := url.Values{"action": {"relist"}, "reason": {"it is repaired"}, "state_since": {"2026-01-02T03:04:05.000000Z"}}
+	if answer, page := first.post(t, desk, stale); answer.StatusCode != http.StatusConflict || !strings.Contains(page, "The state of the service changed after you looked: it is suspended") {
+		t.Errorf("relisted by a page of before: %d\n%s", answer.StatusCode, page)
+	}
 	if status := w.Send(t, apptest.Ask(struck.URL), "").Status; status != http.StatusServiceUnavailable {
 		t.Errorf("a suspended service answers %d", status)
 	}

@@ -117,6 +117,7 @@ func TestReview_OfTwoAdminsTheSecondIsTold(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t)
 	struckOff(t, w, "judged")
+	_, seen := w.Admin(t, http.MethodGet, "/api/v1/services/judged", nil)
 	_, strikes := strikesOf(t, w, "judged")
 	var (
 		wg      sync.WaitGroup
@@ -159,6 +160,27 @@ func TestReview_OfTwoAdminsTheSecondIsTold(t *testing.T) {
 	}
 	if status, answer := w.Admin(t, http.MethodPost, "/api/v1/admin/strikes/"+call404+"/void", why); status != http.StatusNotFound {
 		t.Errorf("no strike: %d %v", status, answer)
+	}
+
+	// It is on the shelf again, which who looked before does not know.
+	order := map[string]any{"reason": "we look at it", "state_since": seen["state_since"]}
+	status, answer := w.Admin(t, http.MethodPost, "/api/v1/admin/services/judged/suspend", order)
+	if detail, _ := answer["detail"].(string); status != http.StatusConflict || !strings.Contains(detail, "changed after you looked: it is listed, by admin token at 20") {
+		t.Errorf("an order by what has passed: %d %v", status, answer)
+	}
+	if status, made := w.Admin(t, http.MethodPost, "/api/v1/services/judged/appeals", map[string]any{"text": "Say that it was not we."}); status != http.StatusCreated {
+		t.Fatalf("appeal: %d %v", status, made)
+	}
+	_, seen = w.Admin(t, http.MethodGet, "/api/v1/services/judged", nil)
+	order["state_since"] = seen["state_since"]
+	for _, want := range []int{http.StatusOK, http.StatusConflict} {
+		if status, view := w.Admin(t, http.MethodPost, "/api/v1/admin/services/judged/uphold", order); status != want || status == http.StatusOK && view["state_since"] != seen["state_since"] {
+			t.Errorf("uphold: %d %v, want %d", status, view, want)
+		}
+	}
+	_, list = w.Admin(t, http.MethodGet, "/api/v1/services/judged/appeals", nil)
+	if answer, _ := first(list["items"])["answer"].(map[string]any); answer["action"] != "uphold" || answer["reason"] != "we look at it" {
+		t.Errorf("appeals: %v", list)
 	}
 }
 

@@ -16,10 +16,11 @@ const (
 	Uphold  Action = "uphold"  // a strike stays
 	Relist  Action = "relist"  // a service is put back on the shelf
 	Suspend Action = "suspend" // a service is taken off it
+	Recount Action = "recount" // evidence was excused, and by what is left its service belongs elsewhere
 )
 
 // Actions returns every action.
-func Actions() []Action { return []Action{Void, Uphold, Relist, Suspend} }
+func Actions() []Action { return []Action{Void, Uphold, Relist, Suspend, Recount} }
 
 // A Kind is what a decision can be about.
 type Kind string

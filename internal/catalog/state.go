@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"time"
+
 	"market/internal/call"
 	"market/internal/refusal"
 )
@@ -58,7 +60,7 @@ var publicWords = map[Cause]string{
 
 	CauseVoid:          "put back, because a strike against it does not count",
 	CauseVoidSuspended: "suspended by the operator as before, because a strike against it does not count",
-	CauseVoidHeld:      "held for a review by the operator as before, because a strike against it does not count",
+	CauseVoidHeld:      "held for a review by the operator and not delisted any more, because a strike against it does not count",
 }
 
 // An Actor is what kind of author makes a change.
@@ -163,7 +165,7 @@ func publicReason(cause Cause, reason string) string {
 
 const reasonLenMax = 500
 
-// ParseReason reads the body of a request that takes a service off the shelf or puts it back: {"reason": "…"}.
+// ParseReason reads the body of a request that decides about a strike: {"reason": "…"}.
 func ParseReason(body []byte) (string, error) {
 	var problems []refusal.Field
 	f, err := openForm(body, &problems)
@@ -173,6 +175,25 @@ func ParseReason(body []byte) (string, error) {
 	reason := f.text("reason", 1, reasonLenMax)
 	f.end()
 	return reason, refused(problems)
+}
+
+// ParseOrder reads the body of a request that changes the state of a service, or leaves it: {"reason": "…", "state_since": "…"}. The second is the
+// moment of the change of its state that whoever asks has seen last; without it the time is zero.
+func ParseOrder(body []byte) (reason string, stateSince time.Time, err error) {
+	var problems []refusal.Field
+	f, err := openForm(body, &problems)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	reason = f.text("reason", 1, reasonLenMax)
+	if f.given("state_since") {
+		text := f.text("state_since", 1, 40)
+		if stateSince, err = time.Parse(time.RFC3339, text); text != "" && err != nil {
+			f.wrong("state_since", "must be the state_since of a service, such as 2026-11-30T01:07:30.000000Z")
+		}
+	}
+	f.end()
+	return reason, stateSince, refused(problems)
 }
 
 // WhyNot refuses, in words, a change that does not lead out of the state that a service is in, and says who was there first.
@@ -186,6 +207,11 @@ func (s *Service) WhyNot(cause Cause) *refusal.Error {
 		return refusal.New(call.Conflict, "the service is delisted already, %s: only a review of its strikes puts it back", s.doneBy())
 	}
 	return refusal.New(call.Conflict, "the service is %s already, %s", s.State, s.doneBy())
+}
+
+// Passed refuses, in words, what rests on a state that the service was in and has left, and says who was there first.
+func (s *Service) Passed() *refusal.Error {
+	return refusal.New(call.Conflict, "the state of the service changed after you looked: it is %s, %s", s.State, s.doneBy())
 }
 
 func (s *Service) doneBy() string {

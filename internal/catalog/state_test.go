@@ -189,6 +189,15 @@ func TestService_PublicReason_KeepsWhatAPersonWrote(t *testing.T) {
 	}
 }
 
+// A void may leave a service held that was never held before: its strikes stay, and come from too few networks.
+func TestEvent_PublicReason_OfAHoldByAVoidDoesNotSayThatItWasHeldBefore(t *testing.T) {
+	t.Parallel()
+	e := catalog.Event{From: catalog.Delisted, Cause: catalog.CauseVoidHeld, To: catalog.Held, Reason: "our proxy"}
+	if got := e.PublicReason(); !strings.HasPrefix(got, "held for a review by the operator") || strings.Contains(got, "before") || strings.Contains(got, "proxy") {
+		t.Errorf("everybody reads %q", got)
+	}
+}
+
 func TestStore_Move_OfManyAtOnceOneMovesAndHasTheOneEvent(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

@@ -17,7 +17,8 @@ import (
 	"market/internal/strikes"
 )
 
-// appealsWaitingMax is how many appeals of one service wait for an answer at most.
+// appealsWaitingMax is how many appeals of one service wait for an answer at most: so many about the service itself, and so many against its strikes.
+// One kind does not keep the other out.
 const appealsWaitingMax = 20
 
 // An Appeal is what the provider of a service says to a strike, or to its service being off the shelf.
@@ -39,7 +40,7 @@ type Answered struct {
 }
 
 const (
-	appealsWaitingSQL = `SELECT count(*) FROM appeals WHERE service_id = $1 AND answered_by IS NULL`
+	appealsWaitingSQL = `SELECT count(*) FROM appeals WHERE service_id = $1 AND answered_by IS NULL AND (strike_id IS NULL) = $2`
 
 	strikeStateSQL = `SELECT state FROM strikes WHERE id = $1 AND service_id = $2`
 
@@ -94,14 +95,26 @@ func mayAppeal(ctx context.Context, tx pgx.Tx, service *catalog.Service, strike 
 			return refusal.New(call.Conflict, "the strike is %s already and does not count", state)
 		}
 	}
-	var waiting int
-	if err := tx.QueryRow(ctx, appealsWaitingSQL, service.ID).Scan(&waiting); err != nil {
-		return fmt.Errorf("count appeals of service %s: %w", service.Slug, err)
+	about, kind := strike == (uuid.UUID{}), "against strikes of this service"
+	if about {
+		kind = "about this service itself"
+	}
+	waiting, err := countWaiting(ctx, tx, service, about)
+	if err != nil {
+		return err
 	}
 	if waiting >= appealsWaitingMax {
-		return refusal.New(call.Conflict, "%d appeals of this service wait for an answer, and no more are taken before one of them is answered", waiting)
+		return refusal.New(call.Conflict, "%d appeals %s wait for an answer, and no more are taken before one of them is answered", waiting, kind)
 	}
 	return nil
+}
+
+// countWaiting says how many appeals wait for an answer: of those about the service itself, or of those against its strikes.
+func countWaiting(ctx context.Context, tx pgx.Tx, service *catalog.Service, about bool) (n int, err error) {
+	if err := tx.QueryRow(ctx, appealsWaitingSQL, service.ID, about).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count appeals of service %s: %w", service.Slug, err)
+	}
+	return n, nil
 }
 
 const (
@@ -109,26 +122,35 @@ const (
 UPDATE appeals SET answered_by = $2
  WHERE service_id = $1 AND answered_by IS NULL AND ($4 OR strike_id = $3 OR ($5 AND strike_id IS NULL))`
 
-	// An appeal about the service is answered, too, when each of the strikes that took it off the shelf has been decided on since.
+	// An appeal about the service is answered, too, when each of the strikes that took it off the shelf has been decided on since: those that counted
+	// when it left, and those that came later. Whatever else took it off, or keeps it there, no decision about a strike answers for. A void that left a
+	// delisted service held leaves the strikes of that delisting in the place of a hold's.
 	upheldSQL = `
-WITH deciding AS (
+WITH departure AS (
+	SELECT d.at, d.strike_window
+	  FROM delistings d JOIN services s ON s.id = d.service_id
+	 WHERE s.id = $1 AND (d.kind = s.state OR s.state_cause = 'void_held' AND d.from_state = 'listed')
+	   AND d.at >= (SELECT max(at) FROM service_events WHERE service_id = $1 AND to_state = 'listed')
+	 ORDER BY d.at DESC, d.id DESC LIMIT 1
+), deciding AS (
 	SELECT st.id, (SELECT max(d.at) FROM audit d WHERE d.subject_kind = 'strike' AND d.subject = st.id::text) AS decided_at
-	  FROM strikes st JOIN services s ON s.id = st.service_id
-	 WHERE s.id = $1 AND s.state IN ('delisted', 'held') AND st.state = 'open' AND st.opened_at > s.state_since - $3::interval
+	  FROM strikes st, departure
+	 WHERE st.service_id = $1 AND st.state = 'open' AND st.opened_at > departure.at - departure.strike_window
 )
 UPDATE appeals a SET answered_by = $2
  WHERE service_id = $1 AND answered_by IS NULL AND strike_id IS NULL AND EXISTS (SELECT 1 FROM deciding)
    AND NOT EXISTS (SELECT 1 FROM deciding WHERE decided_at IS NULL OR decided_at <= a.at)`
 )
 
-// answer counts the appeals as answered that a decision answers: those to its strike, and those about the service where its state changed. A service
-// that is put back with its strikes archived leaves nothing to appeal against.
-func (r *Review) answer(ctx context.Context, tx pgx.Tx, e audit.Entry, strike *uuid.UUID, before, after Case) error {
+// answerAppeals counts the appeals as answered that a decision answers: those to its strike, and those about the service where its state changed, or where it
+// was decided to leave it. A service that is put back with its strikes archived leaves nothing to appeal against.
+func answerAppeals(ctx context.Context, tx pgx.Tx, e audit.Entry, strike *uuid.UUID, before, after Case) error {
 	all := e.Action == audit.Relist && before.State != catalog.Suspended
-	if _, err := tx.Exec(ctx, answerSQL, e.Service, e.ID, strike, all, before.State != after.State); err != nil {
+	about := before.State != after.State || e.Action == audit.Uphold && e.Subject.Kind == audit.KindService
+	if _, err := tx.Exec(ctx, answerSQL, e.Service, e.ID, strike, all, about); err != nil {
 		return fmt.Errorf("answer appeals: %w", err)
 	}
-	if _, err := tx.Exec(ctx, upheldSQL, e.Service, e.ID, r.strikes.Policy().Window); err != nil {
+	if _, err := tx.Exec(ctx, upheldSQL, e.Service, e.ID); err != nil {
 		return fmt.Errorf("answer appeals: %w", err)
 	}
 	return nil

@@ -19,28 +19,22 @@ func (d Decision) Effect() string {
 			words = append(words, "It had been cleared by a success.")
 		}
 	case audit.Uphold:
+		if d.Strike == nil {
+			words = append(words, "The appeals about the service are answered.")
+			break
+		}
 		words = append(words, "The strike stays as it is.")
 	case audit.Relist:
-		if n := d.closed(strikes.Archived); n > 0 {
-			words = append(words, fmt.Sprintf("Archived strikes, which do not count any more: %d.", n))
+		if d.Archived > 0 {
+			words = append(words, fmt.Sprintf("Archived strikes, which do not count any more: %d.", d.Archived))
 		}
-	case audit.Suspend:
+	case audit.Suspend, audit.Recount:
 	}
 	if d.Before.CooldownUntil != nil && d.After.CooldownUntil == nil {
 		words = append(words, "Its cooldown ends.")
 	}
 	words = append(words, d.place(), fmt.Sprintf("Strikes that count now: %d.", d.After.Counting))
 	return strings.Join(words, " ")
-}
-
-// closed is how many strikes a decision put into a state.
-func (d Decision) closed(into strikes.State) (n int) {
-	for id, state := range d.After.Strikes {
-		if state == into && d.Before.Strikes[id] != into {
-			n++
-		}
-	}
-	return n
 }
 
 // place says where the service is now.

@@ -177,7 +177,7 @@ func TestRecorder_StrikesOf_ReadsTheEvidenceOfAnOlderProgram(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	d := s.fail(t)
-	s.write(t, `DELETE FROM strike_deliveries WHERE delivery_id = $1`, d.ID)
+	s.rewrite(t, "strike_deliveries", `DELETE FROM strike_deliveries WHERE delivery_id = $1`, d.ID)
 	s.write(t, `INSERT INTO strike_deliveries (strike_id, delivery_id) SELECT id, $1 FROM strikes`, d.ID)
 	found := s.strikes(t)
 	if len(found.Strikes) != 1 || len(found.Strikes[0].Evidence) != 1 {

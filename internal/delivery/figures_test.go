@@ -165,7 +165,7 @@ func TestMeasured_NothingPushesAnythingElseOut(t *testing.T) {
 	s := newShelf(t)
 	const most, more = 20, 5
 	s.parts(t, most)
-	s.write(t, `DELETE FROM deliveries WHERE asked AND NOT trial`) // of the calls that reached it
+	s.rewrite(t, "deliveries", `DELETE FROM deliveries WHERE asked AND NOT trial`) // of the calls that reached it
 	s.record(t, s.asked(t).served())
 	for _, traffic := range s.measured(t, most)[2].Traffic {
 		if !traffic.Since.IsZero() || traffic.N() < most {
@@ -173,7 +173,7 @@ func TestMeasured_NothingPushesAnythingElseOut(t *testing.T) {
 		}
 	}
 	s.parts(t, more)
-	s.write(t, `DELETE FROM deliveries WHERE asked AND NOT trial AND party = 'caller'`)
+	s.rewrite(t, "deliveries", `DELETE FROM deliveries WHERE asked AND NOT trial AND party = 'caller'`)
 	for _, m := range s.measured(t, most) {
 		if len(m.Traffic) != 6 {
 			t.Fatalf("traffic of %d kinds: %+v", len(m.Traffic), m.Traffic)

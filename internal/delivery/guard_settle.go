@@ -67,19 +67,32 @@ UPDATE deliveries SET party = 'platform', excused_by = $1, detail = detail || $5
  WHERE recorded_at >= $2 AND outcome = 'failed' AND asked AND origin IN ('external', 'unattributed') AND party = 'service'
    AND ($3::timestamptz IS NULL OR asked_at <= $3) AND ($4::uuid IS NULL OR replica = $4)`
 
-	// A strike falls that rests on nothing but what was excused. One that has other evidence, too, stays.
+	// The strikes of which an outage excuses evidence.
+	shakenSQL = `
+  FROM deliveries d
+  JOIN strike_deliveries sd ON sd.delivery_id = d.id
+  JOIN strikes st ON st.id = sd.strike_id
+  JOIN services s ON s.id = st.service_id
+ WHERE d.recorded_at >= $1 AND d.outcome = 'failed' AND d.asked AND d.origin IN ('external', 'unattributed') AND d.excused_by = $2`
+
+	// A strike falls that rests on nothing but what was excused. One that has other evidence, too, stays. One that a success has cleared counts only
+	// where it has taken its service off the shelf before.
 	groundlessSQL = `
-SELECT st.id
-  FROM strikes st
- WHERE st.state = 'open' AND st.opened_at >= $1
-   AND EXISTS (SELECT 1 FROM strike_deliveries sd JOIN deliveries d ON d.id = sd.delivery_id
-                WHERE sd.strike_id = st.id AND d.excused_by = $2)
-   AND NOT EXISTS (SELECT 1 FROM strike_deliveries sd JOIN deliveries d ON d.id = sd.delivery_id
-                    WHERE sd.strike_id = st.id AND d.excused_by IS NULL)
- ORDER BY st.opened_at, st.id LIMIT 1000`
+SELECT id FROM (SELECT DISTINCT st.id, st.opened_at` + shakenSQL + `
+   AND (st.state = 'open' OR st.state = 'cleared' AND s.state IN ('delisted', 'held'))
+   AND NOT EXISTS (SELECT 1 FROM strike_deliveries other JOIN deliveries o ON o.id = other.delivery_id
+                    WHERE other.strike_id = st.id AND o.excused_by IS NULL)) groundless
+ ORDER BY opened_at, id LIMIT 1000`
+
+	// A strike that stays can have lost a network that its service was delisted by.
+	recountSQL = `
+SELECT DISTINCT st.service_id` + shakenSQL + `
+   AND st.state IN ('open', 'cleared') AND s.state IN ('delisted', 'held')
+ ORDER BY st.service_id LIMIT 1000`
 )
 
-// undo makes the failures ours that an outage excuses and that were recorded before it was known, and voids the strikes that rested on them.
+// undo makes the failures ours that an outage excuses and that were recorded before it was known, voids the strikes that rested on them, and counts
+// again where they were a part of more.
 func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 	var (
 		ended *time.Time
@@ -101,13 +114,9 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 	if err != nil {
 		return fmt.Errorf("excuse failures by outage %s: %w", o.ID, err)
 	}
-	rows, err := g.db.Query(ctx, groundlessSQL, o.Reaches, o.ID)
+	groundless, err := readShaken(g.db.Query(ctx, groundlessSQL, o.Reaches, o.ID))
 	if err != nil {
-		return fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
-	}
-	groundless, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
+		return err
 	}
 	var errs []error
 	for _, strike := range groundless {
@@ -117,7 +126,24 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 		}
 		errs = append(errs, err)
 	}
+	left, err := readShaken(g.db.Query(ctx, recountSQL, o.Reaches, o.ID))
+	errs = append(errs, err)
+	for _, service := range left {
+		errs = append(errs, g.review.recount(ctx, service, voidReason(o)))
+	}
 	return errors.Join(errs...)
+}
+
+// readShaken reads strikes, or their services, of which an outage excuses evidence.
+func readShaken(rows pgx.Rows, err error) ([]uuid.UUID, error) {
+	if err != nil {
+		return nil, fmt.Errorf("find strikes of an outage: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("find strikes of an outage: %w", err)
+	}
+	return ids, nil
 }
 
 // tell raises a notice of each outage that holds, and settles those of the others. What it did is to be told by this replica.
@@ -171,9 +197,13 @@ func knownBy(o outage.Outage) string {
 // timeText is a time of the market for people.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// voidReason is what the audit and the provider are told of a strike that an outage of ours has caused.
+// voidReason is what the audit and the provider are told of a strike that an outage of ours has caused. Which replica it was is for the operator.
 func voidReason(o outage.Outage) string {
-	return fmt.Sprintf("an outage of the marketplace itself (%s), known since %s: %s", o.Subject(), timeText(o.Began), knownBy(o))
+	whose := "of the marketplace itself"
+	if o.Replica != (uuid.UUID{}) {
+		whose += ", of one of its replicas"
+	}
+	return fmt.Sprintf("an outage %s, known since %s: %s", whose, timeText(o.Began), knownBy(o))
 }
 
 // noticeText says what has stopped, since when, what that changes, and what to look at.

@@ -91,7 +91,7 @@ func TestHolder_SoManyAtOnceAreHeldByNobody(t *testing.T) {
 	if told, held := s.holdRound(t); len(held) != 0 || len(told) != 0 {
 		t.Errorf("in the next round held %v, told %+v", held, told)
 	}
-	s.write(t, `DELETE FROM deliveries d USING services s WHERE s.id = d.service_id AND s.slug = 'of-3'`)
+	s.rewrite(t, "deliveries", `DELETE FROM deliveries d USING services s WHERE s.id = d.service_id AND s.slug = 'of-3'`)
 	if told, held := s.holdRound(t); !slices.Equal(held, []string{"of-0", "of-1", "of-2"}) || len(told) != 1 || !told[0].Over {
 		t.Errorf("when they are as many as may be: held %v, told %+v", held, told)
 	}
@@ -101,7 +101,7 @@ func TestHolder_SoManyAtOnceAreHeldByNobody(t *testing.T) {
 		t.Errorf("one more: held %v, told %+v", held, told)
 	}
 	pgtest.Shift(t, s.db, HoldingRule.Window-time.Microsecond)
-	s.write(t, `UPDATE deliveries SET recorded_at = market_now()`) // it goes on as it does
+	s.rewrite(t, "deliveries", `UPDATE deliveries SET recorded_at = market_now()`) // it goes on as it does
 	if told, held := s.holdRound(t); len(held) != 3 || len(told) != 0 {
 		t.Errorf("just inside the window: held %v, told %+v", held, told)
 	}

@@ -3,6 +3,8 @@ package delivery
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -146,5 +148,62 @@ func TestReview_EachDecisionHasItsEntry(t *testing.T) {
 			before.State != want.before || after.State != want.after || before.Strikes[strike] != want.was || after.Strikes[strike] != want.is {
 			t.Errorf("entry %d = %+v: before %s, after %s", i, e, e.Before, e.After)
 		}
+	}
+}
+
+// What was decided by a page or an answer that is no longer so would settle strikes that nobody looked at.
+func TestReview_Orders_RestOnTheStateThatWasSeen(t *testing.T) {
+	t.Parallel()
+	open := func(n int) []strikes.State { return slices.Repeat([]strikes.State{strikes.Open}, n) }
+	for name, tt := range map[string]struct {
+		before, after func(s shelf)
+		seen          catalog.State
+		stay          []strikes.State
+	}{
+		"delisted, put back and delisted again": {
+			before: func(s shelf) { s.incidents(t, policy.Limit) }, seen: catalog.Delisted,
+			after: func(s shelf) { s.relist(t); s.incidents(t, policy.Limit) },
+			stay:  append(slices.Repeat([]strikes.State{strikes.Archived}, policy.Limit), open(policy.Limit)...),
+		},
+		"suspended, and delisted by a call that was under way": {
+			before: func(s shelf) { s.incidents(t, policy.Limit-1); s.suspend(t) }, seen: catalog.Suspended,
+			after: func(s shelf) {
+				late := s.trial(t)
+				s.record(t, late.failed())
+			},
+			stay: open(policy.Limit),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t)
+			tt.before(s)
+			order := Order{By: catalog.AdminToken, Reason: "it was repaired", StateSince: s.wantState(t, "as it was seen", tt.seen).StateSince}
+			pgtest.Shift(t, s.db, rest)
+			tt.after(s)
+			now := s.wantState(t, "then", catalog.Delisted)
+			_, _, err := s.review().Relist(t.Context(), s.service.Slug, order)
+			wantConflict(t, "by what was seen", err, "changed after you looked", "is delisted, by recorder at ", "3 strikes")
+			s.wantState(t, "after that", catalog.Delisted)
+			s.wantStrikes(t, "after that", tt.stay...)
+
+			order.StateSince = now.StateSince
+			if _, _, err := s.review().Relist(t.Context(), s.service.Slug, order); err != nil {
+				t.Errorf("by what is: %v", err)
+			}
+		})
+	}
+}
+
+// The audit keeps the first hundred strikes by name; whoever decides is told of all.
+func TestReview_Relist_SaysHowManyStrikesItArchived(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.incidents(t, policy.Limit)
+	s.write(t, `
+INSERT INTO strikes (id, service_id, opened_at, folds_until, last_evidence_at)
+SELECT gen_random_uuid(), $1, market_now(), market_now(), market_now() FROM generate_series(1, 100)`, s.service.ID)
+	if words := s.relist(t).Effect(); !strings.Contains(words, "any more: 103.") {
+		t.Errorf("its effect in words: %s", words)
 	}
 }

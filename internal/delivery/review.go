@@ -44,6 +44,7 @@ type Decision struct {
 	By            catalog.Author
 	Reason        string
 	Before, After Case
+	Archived      int // strikes, by a relisting
 }
 
 // A Case is how a service stands with its strikes. It is kept in the audit as JSON, so its members are a contract.
@@ -87,24 +88,25 @@ func (r *Review) look(ctx context.Context, tx pgx.Tx, service uuid.UUID, of ...u
 	return c, nil
 }
 
-// Void finds that a strike was none, and takes back what followed from it: it does not count, a cooldown that it started ends, and where its service
+// Void finds that a strike was none, and takes back what followed from it: it does not count, a cooldown that no other failure needs ends, and where its service
 // was taken off the shelf by it, the service is again what it was before. One that was cleared did not count already. A strike that a review has
 // closed, or that was upheld and not appealed against since, is a refusal with Conflict.
 func (r *Review) Void(ctx context.Context, strike uuid.UUID, by catalog.Author, reason string) (Decision, error) {
 	return r.decide(ctx, audit.Void, strike, by, reason, func(tx pgx.Tx, before subject) error {
-		rests, err := startedRest(ctx, tx, strike)
-		if err != nil {
-			return err
-		}
 		if _, err := r.strikes.Void(ctx, tx, strike); err != nil {
 			return err
 		}
-		if rests {
+		needed, err := restNeeded(ctx, tx, before.service)
+		if err != nil {
+			return err
+		}
+		if !needed {
 			if _, err := r.cooldown.End(ctx, tx, before.service); err != nil {
 				return err
 			}
 		}
-		return r.undo(ctx, tx, before, catalog.Change{By: by, Reason: reason})
+		_, err = r.undo(ctx, tx, before, catalog.Change{By: by, Reason: reason})
+		return err
 	})
 }
 
@@ -116,18 +118,26 @@ func (r *Review) Uphold(ctx context.Context, strike uuid.UUID, by catalog.Author
 const (
 	serviceOfStrikeSQL = `SELECT service_id FROM strikes WHERE id = $1`
 
-	startedRestSQL = `
+	// A failure while a rest runs does not start another, and would have: it keeps up the rest that it fell into.
+	restNeededSQL = `
 SELECT EXISTS (
-	SELECT 1 FROM cooldowns c JOIN strike_deliveries sd ON sd.delivery_id = c.started_by
-	 WHERE sd.strike_id = $1 AND c.until > market_now())`
+	SELECT 1
+	  FROM cooldowns c
+	  JOIN deliveries first ON first.id = c.started_by
+	  JOIN deliveries d ON d.service_id = c.service_id AND d.recorded_at >= first.recorded_at
+	  LEFT JOIN strike_deliveries sd ON sd.delivery_id = d.id
+	  LEFT JOIN strikes st ON st.id = sd.strike_id
+	 WHERE c.service_id = $1 AND c.until > market_now()
+	   AND d.outcome = 'failed' AND d.party = 'service' AND d.origin IN ('external', 'unattributed') AND d.excused_by IS NULL
+	   AND st.state IS DISTINCT FROM 'voided')`
 )
 
-// startedRest says whether the cooldown that its service is in was started by the deliveries of a strike.
-func startedRest(ctx context.Context, tx pgx.Tx, strike uuid.UUID) (started bool, err error) {
-	if err := tx.QueryRow(ctx, startedRestSQL, strike).Scan(&started); err != nil {
-		return false, fmt.Errorf("look for a cooldown by strike %s: %w", strike, err)
+// restNeeded says whether a service has failed since its rest began, by its own doing and in no strike that is void.
+func restNeeded(ctx context.Context, tx pgx.Tx, service uuid.UUID) (needed bool, err error) {
+	if err := tx.QueryRow(ctx, restNeededSQL, service).Scan(&needed); err != nil {
+		return false, fmt.Errorf("look for failures that need the rest of service %s: %w", service, err)
 	}
-	return started, nil
+	return needed, nil
 }
 
 // decide makes one decision about a strike that nobody has decided about yet.
@@ -200,7 +210,7 @@ func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.
 	if e, err = r.audit.Add(ctx, tx, e); err != nil {
 		return Decision{}, err
 	}
-	if err := r.answer(ctx, tx, e, strike, before.Case, after.Case); err != nil {
+	if err := answerAppeals(ctx, tx, e, strike, before.Case, after.Case); err != nil {
 		return Decision{}, err
 	}
 	return Decision{Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before.Case, After: after.Case}, nil

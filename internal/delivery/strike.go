@@ -36,13 +36,13 @@ func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
 	return r.judge(ctx, tx, d.Service, added.Strike, open)
 }
 
-// How many networks the evidence comes from that counts at this moment.
+// How many networks the evidence comes from that counts at this moment. What an outage of ours excuses says nothing about the service, whoever met it.
 const sourcesSQL = `
 SELECT count(DISTINCT ` + networkSQL + `)
   FROM strikes st
   JOIN strike_deliveries sd ON sd.strike_id = st.id
   JOIN deliveries d ON d.id = sd.delivery_id
- WHERE st.service_id = $1 AND st.state = 'open' AND st.opened_at > market_now() - $2::interval`
+ WHERE st.service_id = $1 AND st.state = 'open' AND st.opened_at > market_now() - $2::interval AND d.excused_by IS NULL`
 
 // A service that is off the shelf for a while is delisted all the same. It is held only where it is on the shelf.
 const shelvedSQL = `

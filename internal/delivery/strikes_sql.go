@@ -14,7 +14,7 @@ import (
 	"market/internal/strikes"
 )
 
-// spreadSQL sums evidence (key, at, trial, network, source, payer) up by its key.
+// spreadSQL sums evidence (key, at, trial, network, source, payer) up by its key. What an outage of ours excuses is none.
 const spreadSQL = `
 sources AS (
 	SELECT DISTINCT ON (key) key, network, n, addresses, count(*) OVER (PARTITION BY key) AS networks
@@ -67,7 +67,7 @@ WITH counting AS MATERIALIZED (
 	SELECT c.service_id AS key, d.recorded_at AS at, d.trial, ` + networkSQL + ` AS network, d.source, d.payer
 	  FROM counting c
 	  JOIN strike_deliveries sd ON sd.strike_id = c.id
-	  JOIN deliveries d ON d.id = sd.delivery_id
+	  JOIN deliveries d ON d.id = sd.delivery_id AND d.excused_by IS NULL
 ), ` + spreadSQL + `
 SELECT s.id, s.slug, s.name, s.state, (SELECT count(*) FROM counting c WHERE c.service_id = s.id),
        cleared.times, cleared.trials, cleared.networks, cleared.addresses, cleared.last, ` + spreadColumns + `
@@ -81,7 +81,7 @@ SELECT s.id, s.slug, s.name, s.state, (SELECT count(*) FROM counting c WHERE c.s
 	         GROUP BY cleared_by) c
 	  JOIN deliveries d ON d.id = c.cleared_by
  ) cleared
- WHERE CASE WHEN $3 IS NULL THEN spread.key IS NOT NULL ELSE s.id = $3 END`
+ WHERE CASE WHEN $3 IS NULL THEN s.id IN (SELECT service_id FROM counting) ELSE s.id = $3 END`
 
 func scanFacts(row pgx.CollectableRow) (f strikes.Facts, err error) {
 	var (
@@ -112,14 +112,17 @@ WITH chosen AS MATERIALIZED (
 		 WHERE service_id = s.id AND (NOT $3 OR state = 'open' AND opened_at > market_now() - $2::interval)
 		 ORDER BY opened_at DESC, id DESC LIMIT $4
 	 ) st
-), evidence AS MATERIALIZED (
-	SELECT c.id AS key, d.recorded_at AS at, d.id, d.trial, ` + networkSQL + ` AS network, d.source, d.payer, d.call_id
+), joined AS MATERIALIZED (
+	SELECT c.id AS key, d.recorded_at AS at, d.id, d.trial, ` + networkSQL + ` AS network, d.source, d.payer, d.call_id, d.excused_by
 	  FROM chosen c
 	  JOIN strike_deliveries sd ON sd.strike_id = c.id
 	  JOIN deliveries d ON d.id = sd.delivery_id
+), evidence AS (
+	SELECT * FROM joined WHERE excused_by IS NULL
 ), ` + spreadSQL + `
 SELECT c.id, c.service_id, c.state, c.counts, c.opened_at, c.folds_until, c.last_evidence_at, c.cleared_at, d.call_id,
-       (SELECT (array_agg(e.call_id ORDER BY e.at, e.id))[1:100] FROM evidence e WHERE e.key = c.id), ` + spreadColumns + `
+       (SELECT (array_agg(e.call_id ORDER BY e.at, e.id))[1:100] FROM joined e WHERE e.key = c.id),
+       (SELECT count(*) FROM joined e WHERE e.key = c.id AND e.excused_by IS NOT NULL), ` + spreadColumns + `
   FROM chosen c
   LEFT JOIN spread ON spread.key = c.id
   LEFT JOIN deliveries d ON d.id = c.cleared_by
@@ -131,7 +134,7 @@ func scanStrike(row pgx.CollectableRow) (s strikes.Strike, err error) {
 		clearedAt *time.Time
 		clearedBy *call.ID
 	)
-	err = row.Scan(append([]any{&s.ID, &s.Service, &s.State, &s.Counts, &s.OpenedAt, &s.FoldsUntil, &s.LastEvidenceAt, &clearedAt, &clearedBy, &s.Calls},
+	err = row.Scan(append([]any{&s.ID, &s.Service, &s.State, &s.Counts, &s.OpenedAt, &s.FoldsUntil, &s.LastEvidenceAt, &clearedAt, &clearedBy, &s.Calls, &s.Excused},
 		spread.into()...)...)
 	if err != nil {
 		return strikes.Strike{}, err
@@ -147,7 +150,7 @@ func scanStrike(row pgx.CollectableRow) (s strikes.Strike, err error) {
 const evidenceSQL = `
 SELECT st.id, d.call_id, d.trial, coalesce(d.asked_at, d.recorded_at), d.recorded_at, d.replica, d.source, d.origin, d.payer, d.method, d.path,
        coalesce(d.upstream_status, 0), coalesce(d.latency_us, 0), d.reason, d.detail, sd.error, sd.content_type, sd.snippet, sd.body_sha256, sd.body_bytes,
-       sd.body_cut, sd.others_asked, sd.others_failed
+       sd.body_cut, sd.others_asked, sd.others_failed, d.excused_by IS NOT NULL
   FROM unnest($1::uuid[]) AS st (id)
  CROSS JOIN LATERAL (
 	SELECT sd.delivery_id, row_number() OVER (ORDER BY d.recorded_at, d.id) AS nth, count(*) OVER () AS n
@@ -167,7 +170,7 @@ func scanEvidence(row pgx.CollectableRow) (e strikes.Evidence, err error) {
 		asked, failed *int
 	)
 	err = row.Scan(&e.Strike, &e.Call, &e.Trial, &e.AskedAt, &e.RecordedAt, &replica, &e.Source, &e.Origin, &payer, &e.Method, &e.Path,
-		&e.Status, &latency, &e.Reason, &e.Detail, &e.Error, &e.Said.ContentType, &e.Said.Snippet, &e.Said.SHA256, &e.Said.Bytes, &e.Said.Cut, &asked, &failed)
+		&e.Status, &latency, &e.Reason, &e.Detail, &e.Error, &e.Said.ContentType, &e.Said.Snippet, &e.Said.SHA256, &e.Said.Bytes, &e.Said.Cut, &asked, &failed, &e.Excused)
 	if err != nil {
 		return strikes.Evidence{}, err
 	}

@@ -44,18 +44,18 @@ func belongs(departures []departure) catalog.State {
 }
 
 // undo puts a service back where it belongs by the strikes that still count. Strikes that came after it left, by calls that were under way, are counted
-// as if it had stayed: where they alone take it off the shelf, it stays off.
-func (r *Review) undo(ctx context.Context, tx pgx.Tx, before subject, change catalog.Change) error {
+// as if it had stayed: where they alone take it off the shelf, it stays off. It says whether the service moved.
+func (r *Review) undo(ctx context.Context, tx pgx.Tx, before subject, change catalog.Change) (bool, error) {
 	if before.State != catalog.Delisted && before.State != catalog.Held {
-		return nil
+		return false, nil
 	}
 	departures, err := r.departures(ctx, tx, before)
 	if err != nil || len(departures) == 0 {
-		return err
+		return false, err
 	}
 	to := belongs(departures)
 	if to == before.State {
-		return nil
+		return false, nil
 	}
 	switch to {
 	case catalog.Listed:
@@ -65,13 +65,13 @@ func (r *Review) undo(ctx context.Context, tx pgx.Tx, before subject, change cat
 	case catalog.Held:
 		change.Cause = catalog.CauseVoidHeld
 	case catalog.Delisted, catalog.Retired:
-		return nil // a review takes nothing off the shelf
+		return false, nil // a review takes nothing off the shelf
 	}
 	moved, err := r.catalog.Move(ctx, tx, before.service, change)
 	if err == nil && !moved {
 		err = fmt.Errorf("service %s does not move from %s to %s", before.service, before.State, to)
 	}
-	return err
+	return moved, err
 }
 
 const (
@@ -135,6 +135,7 @@ WITH counting AS (
 ), evidence AS (
 	SELECT c.id, ` + networkSQL + ` AS source, min(d.recorded_at) AS since
 	  FROM counting c JOIN strike_deliveries sd ON sd.strike_id = c.id JOIN deliveries d ON d.id = sd.delivery_id
+	 WHERE d.excused_by IS NULL
 	 GROUP BY c.id, source
 ), moments AS (
 	SELECT $2::timestamptz AS at

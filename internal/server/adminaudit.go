@@ -74,6 +74,7 @@ var deeds = map[audit.Action]string{
 	audit.Uphold:  "Upheld",
 	audit.Relist:  "Put back on the shelf",
 	audit.Suspend: "Suspended",
+	audit.Recount: "Counted again",
 }
 
 func auditOnPageOf(e audit.Entry) auditOnPage {

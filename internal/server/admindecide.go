@@ -23,7 +23,7 @@ func (s *Server) adminDecide(c echo.Context) error {
 	if !ok {
 		return err
 	}
-	asked := decisionAsked{action: action(form.Get("action")), strike: form.Get("strike"), reason: strings.Join(strings.Fields(form.Get("reason")), " ")}
+	asked := decisionAsked{action: action(form.Get("action")), strike: form.Get("strike"), seen: form.Get("state_since"), reason: strings.Join(strings.Fields(form.Get("reason")), " ")}
 	slug, err := s.decide(c, asked)
 	if err == nil {
 		return c.Redirect(http.StatusSeeOther, "/admin/strikes/"+url.PathEscape(slug)+"?done="+url.QueryEscape(string(asked.action)))
@@ -48,15 +48,11 @@ func (s *Server) decide(c echo.Context, asked decisionAsked) (string, error) {
 	if _, known := dones[asked.action]; !known {
 		return "", refusal.New(call.NotFound, "there is no such decision")
 	}
-	body, err := json.Marshal(map[string]string{"reason": asked.reason})
+	order, err := asked.order()
 	if err != nil {
 		return "", err
 	}
-	reason, err := catalog.ParseReason(body)
-	if err != nil {
-		return "", err
-	}
-	decision, err := s.order(c, asked, reason)
+	decision, err := s.order(c, asked, order)
 	if err != nil {
 		return "", err
 	}
@@ -66,14 +62,32 @@ func (s *Server) decide(c echo.Context, asked decisionAsked) (string, error) {
 	return decision.Service, nil
 }
 
-func (s *Server) order(c echo.Context, asked decisionAsked, reason string) (decided delivery.Decision, err error) {
-	ctx, order := c.Request().Context(), delivery.Order{By: catalog.AdminToken, Reason: reason}
+// order reads a form as the API reads its body.
+func (asked decisionAsked) order() (delivery.Order, error) {
+	members := map[string]string{"reason": asked.reason}
+	if asked.seen != "" {
+		members["state_since"] = asked.seen
+	}
+	body, err := json.Marshal(members)
+	if err != nil {
+		return delivery.Order{}, err
+	}
+	order := delivery.Order{By: catalog.AdminToken}
+	order.Reason, order.StateSince, err = catalog.ParseOrder(body)
+	return order, err
+}
+
+func (s *Server) order(c echo.Context, asked decisionAsked, order delivery.Order) (decided delivery.Decision, err error) {
+	ctx := c.Request().Context()
 	switch asked.action {
 	case actRelist:
 		_, decided, err = s.review.Relist(ctx, c.Param("slug"), order)
 		return decided, err
 	case actSuspend:
 		_, decided, err = s.review.Suspend(ctx, c.Param("slug"), order)
+		return decided, err
+	case actLeave:
+		_, decided, err = s.review.UpholdService(ctx, c.Param("slug"), order)
 		return decided, err
 	case actVoid, actUphold:
 	}
@@ -82,7 +96,7 @@ func (s *Server) order(c echo.Context, asked decisionAsked, reason string) (deci
 		return delivery.Decision{}, refusal.New(call.NotFound, "there is no such strike")
 	}
 	if asked.action == actVoid {
-		return s.review.Void(ctx, strike, order.By, reason)
+		return s.review.Void(ctx, strike, order.By, order.Reason)
 	}
-	return s.review.Uphold(ctx, strike, order.By, reason)
+	return s.review.Uphold(ctx, strike, order.By, order.Reason)
 }

@@ -74,6 +74,9 @@ type decisionOnPage struct {
 func strikeOnPageOf(st strikes.Strike) strikeOnPage {
 	page := strikeOnPage{Anchor: "s-" + st.ID.String(), State: strikeBadge(st), Opened: momentOf(st.OpenedAt)}
 	page.What = fmt.Sprintf("%s, %s.", plural(st.Spread.Evidence, "failed call", "failed calls"), st.Spread.Words())
+	if st.Excused > 0 {
+		page.What += fmt.Sprintf(" Excused by an outage of ours, and not counted here: %s.", count(st.Excused))
+	}
 	if !st.ClearedAt.IsZero() {
 		page.Ended = "A success cleared it at " + humanTime(st.ClearedAt) + ": call " + st.ClearedBy.String() + "."
 	}
@@ -81,8 +84,8 @@ func strikeOnPageOf(st strikes.Strike) strikeOnPage {
 		page.Evidence = append(page.Evidence, evidenceOnPageOf(e))
 	}
 	page.Shown = "The evidence, all of it."
-	if n := len(st.Evidence); n < st.Spread.Evidence {
-		page.Shown = fmt.Sprintf("The evidence: the oldest and the newest %s of %s.", count(n), count(st.Spread.Evidence))
+	if n := len(st.Evidence); n < st.Spread.Evidence+st.Excused {
+		page.Shown = fmt.Sprintf("The evidence: the oldest and the newest %s of %s.", count(n), count(st.Spread.Evidence+st.Excused))
 	}
 	return page
 }
@@ -104,6 +107,9 @@ func evidenceOnPageOf(e strikes.Evidence) evidenceOnPage {
 	}
 	if e.Trial {
 		row.Kind = "trial call"
+	}
+	if e.Excused {
+		row.Kind += ", excused by an outage of ours"
 	}
 	if e.Payer != (common.Address{}) {
 		row.Payer = e.Payer.Hex()

@@ -2,8 +2,10 @@ package server
 
 import (
 	"fmt"
+	"slices"
 
 	"market/internal/catalog"
+	"market/internal/delivery"
 	"market/internal/strikes"
 )
 
@@ -15,6 +17,7 @@ const (
 	actUphold  action = "uphold"
 	actRelist  action = "relist"
 	actSuspend action = "suspend"
+	actLeave   action = "leave"
 )
 
 // dones say that something was decided.
@@ -23,6 +26,7 @@ var dones = map[action]string{
 	actUphold:  "The strike is upheld.",
 	actRelist:  "The service is relisted.",
 	actSuspend: "The service is suspended.",
+	actLeave:   "The service stays as it is, and the appeals about it are answered.",
 }
 
 // A reviewForm is one decision that can be made here, and what it will do.
@@ -30,6 +34,7 @@ type reviewForm struct {
 	ID, Form      string
 	Action        action
 	Strike        string // empty: it is about the service
+	Seen          string // when the state changed that the page shows; empty where it is about a strike
 	Title, Does   string
 	Button        string
 	Bad           bool
@@ -80,11 +85,24 @@ func serviceForms(state catalog.State, open int, p strikes.Policy) []reviewForm 
 	return nil
 }
 
-// readied gives forms the token of the session, and keeps in the one that was sent what stood in it.
+// answerForms are the decision that answers the appeals about a service and nothing else, where some wait.
+func answerForms(appeals []delivery.Appeal) []reviewForm {
+	if !slices.ContainsFunc(appeals, func(a delivery.Appeal) bool { return a.Answer == nil }) {
+		return nil
+	}
+	return []reviewForm{{Action: actLeave, Title: "Leave it as it is …", Button: "Leave it as it is",
+		Does: "Its place and its strikes stay as they are. The appeals about the service as a whole are answered by it, with your reason; those against a strike are not."}}
+}
+
+// readied gives forms the token of the session, those about the service what they rest on, and keeps in the one that was sent what
+// stood in it.
 func (p *casePage) readied(forms []reviewForm, sent decisionAsked) []reviewForm {
 	for i := range forms {
 		f := &forms[i]
 		f.Form, f.ID = p.Admin.Form, "why-"+string(f.Action)+"-"+f.Strike
+		if f.Strike == "" && p.Since != nil {
+			f.Seen = p.Since.Machine
+		}
 		if f.Action == sent.action && f.Strike == sent.strike {
 			f.Kept, f.Problem = plain(sent.reason), sent.problem
 		}
@@ -96,6 +114,7 @@ func (p *casePage) readied(forms []reviewForm, sent decisionAsked) []reviewForm 
 type decisionAsked struct {
 	action   action
 	strike   string
+	seen     string
 	reason   string
 	problem  string // with the reason
 	conflict string // with what another admin did

@@ -108,7 +108,7 @@ func (s *Server) writeStrikePage(c echo.Context, status int, sent decisionAsked)
 	for _, e := range told.audit {
 		page.Audit = append(page.Audit, auditOnPageOf(e))
 	}
-	page.Forms = page.readied(serviceForms(service.State, sum.Open, sum.Policy), sent)
+	page.Forms = page.readied(append(serviceForms(service.State, sum.Open, sum.Policy), answerForms(told.ofService)...), sent)
 	return s.writePage(c, status, adminStrikeTemplate, page)
 }
 

@@ -218,11 +218,13 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 	for schema, parse := range map[string]func([]byte) error{
 		"ServicePatch":  func(body []byte) error { _, err := service.ParsePatch(body, draftRules); return err },
 		"EndpointPatch": func(body []byte) error { _, err := endpoint.ParsePatch(body, draftRules); return err },
+		"Order":         func(body []byte) error { _, _, err := catalog.ParseOrder(body); return err },
 		"Why":           func(body []byte) error { _, err := catalog.ParseReason(body); return err },
 		"AppealDraft":   func(body []byte) error { _, err := catalog.ParseAppeal(body); return err },
 	} {
 		operation := map[string]string{"ServicePatch": "/paths/~1api~1v1~1services~1{slug}/patch",
-			"EndpointPatch": "/paths/~1api~1v1~1services~1{slug}~1endpoints~1{id}/patch", "Why": "/paths/~1api~1v1~1admin~1services~1{slug}~1suspend/post",
+			"EndpointPatch": "/paths/~1api~1v1~1services~1{slug}~1endpoints~1{id}/patch", "Order": "/paths/~1api~1v1~1admin~1services~1{slug}~1suspend/post",
+			"Why":         "/paths/~1api~1v1~1admin~1strikes~1{id}~1void/post",
 			"AppealDraft": "/paths/~1api~1v1~1services~1{slug}~1appeals/post"}[schema]
 		bodies := map[string]bool{string(encode(operation)): true, `{"surprise":1}`: false}
 		for body, taken := range map[string]map[string]bool{
@@ -232,7 +234,9 @@ func TestOpenAPI_TheOtherBodiesAreTakenAsTheirExamplesShow(t *testing.T) {
 			"EndpointPatch": {`{}`: true, `{"price_usd":"0.003","stream":false}`: true, `{"price_usd":3}`: false, `{"price_usd":null}`: false,
 				`{"input_schema":null,"timeout_ms":null,"served_statuses":null}`: true, `{"input_schema":true}`: false, `{"timeout_ms":99}`: false, `{"stream":1}`: false, `{"stream":true,"mime_type":null}`: true},
 			"AppealDraft": {`{"text":"no"}`: true, `{}`: false, `{"text":""}`: false, `{"text":"no","strike":"x"}`: false, `{"text":"no","strike":null}`: false},
-			"Why":         {`{"reason":"x"}`: true, `{}`: false, `{"reason":""}`: false, `{"reason":null}`: false, `{"reason":"x","silent":true}`: false},
+			"Order": {`{"reason":"x"}`: true, `{"state_since":"2026-11-30T01:07:30.000000Z"}`: false, `{"reason":"x","state_since":"2026-11-30T01:07:30.000000Z"}`: true,
+				`{"reason":"x","state_since":"yesterday"}`: false, `{"reason":"x","state_since":""}`: false, `{"reason":"x","state_since":null}`: false},
+			"Why": {`{"reason":"x"}`: true, `{}`: false, `{"reason":""}`: false, `{"reason":null}`: false, `{"reason":"x","silent":true}`: false},
 		}[schema] {
 			bodies[body] = taken
 		}

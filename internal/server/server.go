@@ -143,6 +143,7 @@ func (s *Server) routes() *echo.Echo {
 	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/suspend", s.suspendService, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/relist", s.relistService, s.adminOnly)
+	e.POST("/api/v1/admin/services/:slug/uphold", s.upholdService, s.adminOnly)
 
 	return e
 }

@@ -17,13 +17,21 @@ func (s *Server) suspendService(c echo.Context) error { return s.orderService(c,
 // relistService serves POST /api/v1/admin/services/{slug}/relist: back on the shelf after a delisting, a suspension or a review.
 func (s *Server) relistService(c echo.Context) error { return s.orderService(c, s.review.Relist) }
 
+// upholdService serves POST /api/v1/admin/services/{slug}/uphold: it stays as it is, and what its provider says about it is answered.
+func (s *Server) upholdService(c echo.Context) error {
+	return s.orderService(c, s.review.UpholdService)
+}
+
 func (s *Server) orderService(c echo.Context, do func(context.Context, string, delivery.Order) (catalog.Service, delivery.Decision, error)) error {
-	reason, err := readReason(c)
+	body, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	service, _, err := do(c.Request().Context(), c.Param("slug"),
-		delivery.Order{By: catalog.AdminToken, Reason: reason, Revisions: revisionsOf(c.Request().Header)})
+	order := delivery.Order{By: catalog.AdminToken, Revisions: revisionsOf(c.Request().Header)}
+	if order.Reason, order.StateSince, err = catalog.ParseOrder(body); err != nil {
+		return err
+	}
+	service, _, err := do(c.Request().Context(), c.Param("slug"), order)
 	if err != nil {
 		return err
 	}

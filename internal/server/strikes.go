@@ -7,9 +7,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"market/internal/catalog"
+	"market/internal/delivery"
+	"market/internal/strikes"
 )
 
 // listStrikes serves GET /api/v1/admin/strikes: the services that carry strikes in the order in which they are to be looked at, a page of them, and
@@ -30,19 +33,26 @@ func (s *Server) listStrikes(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, strikePageOf(queue, offset))
+}
+
+// strikePageOf shows a page of the queue that begins at an offset.
+func strikePageOf(queue delivery.StrikeQueue, offset int) strikePage {
 	view := strikePage{Items: make([]strikeView, 0, len(queue.Strikes)), Services: make([]summaryView, 0, len(queue.Services)), Total: queue.Total}
-	slugs := map[[16]byte]string{}
-	for _, v := range queue.Services {
-		slugs[v.Service] = v.Slug
-		view.Services = append(view.Services, summaryViewOf(v))
-	}
+	of := map[uuid.UUID][]strikes.Strike{}
 	for _, v := range queue.Strikes {
-		view.Items = append(view.Items, strikeViewOf(slugs[v.Service], v, true))
+		of[v.Service] = append(of[v.Service], v)
+	}
+	for _, v := range queue.Services {
+		view.Services = append(view.Services, summaryViewOf(v, of[v.Service]))
+		for _, st := range of[v.Service] {
+			view.Items = append(view.Items, strikeViewOf(v.Slug, st, true))
+		}
 	}
 	if next := offset + len(queue.Services); next < queue.Total {
 		view.Next = writeOffset(next)
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, view)
+	return view
 }
 
 // strikesBySlug serves GET /api/v1/admin/strikes/{slug}: everything that is known of the strikes of one service.
@@ -62,7 +72,7 @@ func (s *Server) writeStrikes(c echo.Context, whole bool) error {
 	if err != nil {
 		return err
 	}
-	view := serviceStrikesView{Summary: summaryViewOf(found.Summary), Items: make([]strikeView, 0, len(found.Strikes)),
+	view := serviceStrikesView{Summary: summaryViewOf(found.Summary, found.Strikes), Items: make([]strikeView, 0, len(found.Strikes)),
 		Delistings: make([]delistingView, 0, len(found.Delistings))}
 	for _, v := range found.Strikes {
 		view.Items = append(view.Items, strikeViewOf(service.Slug, v, whole))

@@ -32,6 +32,7 @@ type summaryView struct {
 	Name         string     `json:"name"`
 	State        string     `json:"state"`
 	Open         int        `json:"open"`           // strikes that count at the next failure
+	LeftOut      int        `json:"left_out"`       // of them: those that are not among the items beside it
 	Limit        int        `json:"limit"`          // of them that take the service off the shelf
 	Window       float64    `json:"window_seconds"` // in which they count
 	Needed       int        `json:"sources_needed"` // networks; with fewer the service is held instead
@@ -42,8 +43,15 @@ type summaryView struct {
 	Clears       clearsView `json:"clears"`
 }
 
-func summaryViewOf(s strikes.Summary) summaryView {
-	return summaryView{Service: s.Slug, Name: s.Name, State: s.State, Open: s.Open, Limit: s.Policy.Limit, Window: s.Policy.Window.Seconds(),
+// summaryViewOf sums a service up beside the strikes of it that are shown.
+func summaryViewOf(s strikes.Summary, shown []strikes.Strike) summaryView {
+	leftOut := s.Open
+	for _, st := range shown {
+		if st.Counts {
+			leftOut--
+		}
+	}
+	return summaryView{Service: s.Slug, Name: s.Name, State: s.State, Open: s.Open, LeftOut: max(0, leftOut), Limit: s.Policy.Limit, Window: s.Policy.Window.Seconds(),
 		Needed: max(1, s.Policy.Sources), Concentrated: s.Concentrated, Words: s.Words, Next: s.Next, Sources: spreadViewOf(s.Spread),
 		Clears: clearsView{Times: s.Clears.Times, Trials: s.Clears.Trials, Networks: s.Clears.Sources, LastAt: timeJSON(s.Clears.Last), Words: s.ClearedWords}}
 }
@@ -108,7 +116,7 @@ type strikeView struct {
 // strikeViewOf shows a strike to an admin, and not whole to a provider.
 func strikeViewOf(slug string, s strikes.Strike, whole bool) strikeView {
 	v := strikeView{ID: s.ID, Service: slug, State: s.State, Counts: s.Counts, OpenedAt: timeJSON(s.OpenedAt), FoldsUntil: timeJSON(s.FoldsUntil),
-		LastAt: timeJSON(s.LastEvidenceAt), ClearedAt: timeJSON(s.ClearedAt), Deliveries: s.Spread.Evidence, Calls: s.Calls,
+		LastAt: timeJSON(s.LastEvidenceAt), ClearedAt: timeJSON(s.ClearedAt), Deliveries: s.Spread.Evidence + s.Excused, Calls: s.Calls,
 		Sources: spreadViewOf(s.Spread), Evidence: make([]evidenceView, 0, len(s.Evidence))}
 	if s.ClearedBy != (call.ID{}) {
 		v.ClearedBy = s.ClearedBy.String()
@@ -136,8 +144,9 @@ type evidenceView struct {
 	Reason   call.Reason `json:"reason"`
 	Detail   string      `json:"detail"`
 	Error    string      `json:"error,omitempty"`
-	Answer   *saidView   `json:"answer,omitempty"` // left out where nothing came
-	Others   *othersView `json:"others,omitempty"` // left out where it is not known
+	Excused  bool        `json:"excused,omitempty"` // by an outage of ours
+	Answer   *saidView   `json:"answer,omitempty"`  // left out where nothing came
+	Others   *othersView `json:"others,omitempty"`  // left out where it is not known
 }
 
 // A saidView is what came back. All of it was written by the service.
@@ -159,7 +168,7 @@ type othersView struct {
 func evidenceViewOf(e strikes.Evidence, whole bool) evidenceView {
 	v := evidenceView{Call: e.Call, Trial: e.Trial, AskedAt: timeJSON(e.AskedAt), Recorded: timeJSON(e.RecordedAt), Source: e.Network.String(),
 		Origin: e.Origin, Payer: payerJSON(e.Payer), Method: e.Method, Path: e.Path, Status: e.Status,
-		Latency: float64(e.Latency.Microseconds()) / 1000, Reason: e.Reason, Detail: e.Detail, Error: e.Error}
+		Latency: float64(e.Latency.Microseconds()) / 1000, Reason: e.Reason, Detail: e.Detail, Error: e.Error, Excused: e.Excused}
 	if whole {
 		v.Source = e.Source.String()
 		if e.Replica != (uuid.UUID{}) {

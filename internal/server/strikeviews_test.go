@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"market/internal/call"
+	"market/internal/delivery"
 	"market/internal/strikes"
 )
 
@@ -64,5 +65,24 @@ func TestOffset_IsReadAsItWasWrittenAndNothingElse(t *testing.T) {
 	}
 	if got, ok := readOffset(""); got != 0 || !ok {
 		t.Errorf("no cursor is read as %d, %v", got, ok)
+	}
+}
+
+// A page has the newest strikes of a service; how many more count is said beside them.
+func TestStrikePage_SaysHowManyStrikesOfAServiceItLeavesOut(t *testing.T) {
+	t.Parallel()
+	many, few := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+	queue := delivery.StrikeQueue{Services: []strikes.Summary{{Facts: strikes.Facts{Service: many, Slug: "many", Open: 60}},
+		{Facts: strikes.Facts{Service: few, Slug: "few", Open: 1}}}, Total: 2}
+	for range 50 {
+		queue.Strikes = append(queue.Strikes, strikes.Strike{Service: many, State: "open", Counts: true})
+	}
+	queue.Strikes = append(queue.Strikes, strikes.Strike{Service: few, State: "open", Counts: true})
+	page := strikePageOf(queue, 0)
+	if len(page.Items) != 51 || page.Items[49].Service != "many" || page.Items[50].Service != "few" || page.Services[0].LeftOut != 10 || page.Services[1].LeftOut != 0 {
+		t.Errorf("%d items, left out %d and %d, want 51, 10 and 0", len(page.Items), page.Services[0].LeftOut, page.Services[1].LeftOut)
+	}
+	if one := summaryViewOf(queue.Services[1], []strikes.Strike{{State: "voided"}}); one.LeftOut != 1 {
+		t.Errorf("one that counts beside one that does not: %d are left out, want 1", one.LeftOut)
 	}
 }

@@ -45,6 +45,7 @@ type Evidence struct {
 	Error      string
 	Said       call.Said
 	Others     *Others // nil: not known
+	Excused    bool    // by an outage of ours: it counts for nothing
 }
 
 // A Strike is one incident, with the evidence for it.
@@ -56,9 +57,10 @@ type Strike struct {
 	OpenedAt       time.Time
 	FoldsUntil     time.Time
 	LastEvidenceAt time.Time
-	ClearedAt      time.Time // zero: it was not cleared
-	ClearedBy      call.ID   // zero: it was not cleared
-	Spread         Spread
+	ClearedAt      time.Time  // zero: it was not cleared
+	ClearedBy      call.ID    // zero: it was not cleared
+	Spread         Spread     // of the evidence that counts
+	Excused        int        // deliveries besides, that an outage of ours excuses
 	Calls          []call.ID  // in the order of their recording, the first 100
 	Evidence       []Evidence // in the order of their recording: the oldest and the newest, where there is more than is shown
 }

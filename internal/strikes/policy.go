@@ -87,7 +87,7 @@ func (p Policy) Verdict(open, sources int) Verdict {
 	switch {
 	case open < p.Limit:
 		return Stays
-	case sources < p.Sources:
+	case sources < p.Sources && p.Sources > 1:
 		return Holds
 	}
 	return Delists

@@ -26,6 +26,7 @@ func TestPolicy_Verdict_DelistsAtTheLimitAndHoldsWhereTheEvidenceHasTooFewSource
 		"the limit, of more sources than are needed": {several, 3, 3, strikes.Delists},
 		"past the limit, of one source too few":      {several, 4, 1, strikes.Holds},
 		"the limit, of no known source":              {several, 3, 0, strikes.Holds},
+		"the limit, of none, where any will do":      {strikes.Policy{Limit: 3, Sources: 1}, 3, 0, strikes.Delists},
 	} {
 		if got := tt.policy.Verdict(tt.open, tt.sources); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)

@@ -80,15 +80,12 @@ func (m mask) bytes(b []byte) []byte {
 // A span is a part of a text.
 type span struct{ from, to int }
 
-// cut takes the beginning of a hidden text off the end of a text that goes on somewhere else, where the end may be in the middle of an escape.
+// cut takes the beginning of a hidden text off the end of a text that goes on somewhere else, where the end may be in the middle of an escape. It does so
+// once: a text ends in one place, and what stands before the beginning of a secret that broke off there is whole.
 func (m mask) cut(b []byte) []byte {
-	whole := b
-	if at := bytes.LastIndexAny(b, `\%&`); at >= 0 && len(b)-at < escapeLenMax {
-		whole = b[:at]
-	}
 	keep := len(b)
-	for _, candidate := range [][]byte{b, whole} {
-		for _, r := range readings(candidate) {
+	for _, end := range ends(b) {
+		for _, r := range readings(end) {
 			for _, text := range m.texts {
 				for n := min(len(text)-1, len(r.text)); n > 0; n-- {
 					if bytes.HasSuffix(r.text, []byte(text[:n])) {

@@ -15,7 +15,7 @@ type reading struct {
 	at   []int
 }
 
-// readings are what a text says to those who read it as it is, as JSON, as a part of a URL, as HTML, and as one of these in JSON. Encoders
+// readings are what a text says to those who read it as it is, as JSON, as a part of a URL, as HTML, and as one of these in another. Encoders
 // escape more than they have to, each in its own way, so comparing with what one of them writes would miss the others.
 func readings(b []byte) []reading {
 	plain := reading{text: b, at: make([]int, len(b)+1)}
@@ -35,8 +35,29 @@ func readings(b []byte) []reading {
 		}
 	}
 	add(plain)
-	if bytes.IndexByte(b, '\\') >= 0 {
-		add(all[1])
+	for _, once := range all[1:] {
+		add(once)
+	}
+	return all
+}
+
+// marks begin an escape of any kind.
+const marks = `\%&`
+
+// escapesMax is how many escapes one byte of a text is made of, one in another: it is more than is read.
+const escapesMax = 4
+
+// ends are a text as it is, and without what may be the beginning of an escape at its end: of one that stands in another, several marks back. Marks that
+// follow on each other are of one escape: JSON in JSON doubles them.
+func ends(b []byte) [][]byte {
+	all := [][]byte{b}
+	for range escapesMax {
+		at := bytes.LastIndexAny(b, marks)
+		if at < 0 || len(b)-at >= escapeLenMax {
+			break
+		}
+		b = bytes.TrimRight(b[:at], marks)
+		all = append(all, b)
 	}
 	return all
 }

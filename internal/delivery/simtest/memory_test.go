@@ -40,7 +40,7 @@ type strike struct {
 type record struct {
 	state   catalog.State
 	until   time.Duration // of its rest
-	restBy  *strike       // whose evidence started it; nil: a failure that is none
+	needs   []need        // the failures that fell into it, the one that started it first
 	strikes []*strike     // all, in the order of opening
 	open    int           // of these
 	cleared int
@@ -48,6 +48,12 @@ type record struct {
 	left    []*departure // times that strikes took it off the shelf since it was last on it, the newest last
 	undone  int          // departures that were taken back
 	ledger  ledger
+}
+
+// A need is a failure that a service rests for.
+type need struct {
+	*failure
+	of *strike // nil: it is evidence of none
 }
 
 // A departure is one time that strikes took a service off the shelf.
@@ -132,13 +138,25 @@ func (m *memory) record(e end) strikes.Effect {
 		r.clear(e)
 	case strikes.None:
 	}
-	if still := cooldown.After(row.Outcome, party, row.Reason, from, e.wait, rest); still > 0 && r.until <= e.at {
-		r.until, r.restBy = e.at+still, proof
+	if still := cooldown.After(row.Outcome, party, row.Reason, from, e.wait, rest); still > 0 {
+		r.rest(e, still, proof)
 	}
 	if proof != nil && (opened || m.policy.Sources > 1) {
 		m.judge(r, e)
 	}
 	return effect
+}
+
+// rest starts a rest, or falls into one.
+func (r *record) rest(e end, still time.Duration, of *strike) {
+	if r.until <= e.at {
+		r.until, r.needs = e.at+still, nil
+	}
+	f := &failure{end: e}
+	if of != nil {
+		f = of.evidence[len(of.evidence)-1]
+	}
+	r.needs = append(r.needs, need{f, of})
 }
 
 // refusedBefore says whether a call ends by the recorder's other door, which counts refusals and looks at nothing else.
@@ -176,11 +194,14 @@ func (m *memory) judge(r *record, e end) {
 	r.state = to
 }
 
-// sourcesOf counts the networks that evidence comes from.
+// sourcesOf counts the networks that evidence comes from which no outage excuses.
 func sourcesOf(counting []*strike) int {
 	networks := map[netip.Prefix]bool{}
 	for _, s := range counting {
 		for _, f := range s.evidence {
+			if f.excused {
+				continue
+			}
 			networks[netip.PrefixFrom(f.source, 24).Masked()] = true
 		}
 	}

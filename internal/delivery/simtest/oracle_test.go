@@ -155,7 +155,8 @@ func (o *oracle) reconsider(now time.Duration) {
 		}
 		changed := false
 		for _, i := range o.walk(service, func(*incident, []*incident) bool { return true }) {
-			if i.over || i.taken || moment(i.failures[0].at).Before(reaches) || !o.allExcused(i) {
+			// One that a success has ended counts where it was a part of three before.
+			if i.over && o.expected[service] == 0 || i.taken || moment(i.failures[0].at).Before(reaches) || !o.allExcused(i) {
 				continue
 			}
 			o.takenAt[taken{service, i.failures[0].n}] = now

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"slices"
 	"time"
 
 	"market/internal/catalog"
@@ -42,21 +43,35 @@ func (m *memory) relieve(t *trip) {
 	m.blamed = still
 }
 
-// excuse excuses the evidence that an outage reaches back to, and voids the strikes that have no other.
+// excuse excuses the evidence that an outage reaches back to, voids the strikes that have no other, and counts again where they have.
 func (m *memory) excuse(t *trip) {
 	m.relieve(t)
-	reaches := t.reaches()
 	for _, r := range m.records {
-		for _, s := range r.strikes[r.since(reaches-time.Hour):] {
+		var shaken, groundless []*strike
+		for _, s := range r.strikes[r.since(t.reaches()-time.Hour):] {
 			some, all := false, true
 			for _, f := range s.evidence {
 				f.excused = f.excused || t.covers(f.end)
-				some = some || f.excused && t.covers(f.end)
+				some = some || t.covers(f.end)
 				all = all && f.excused
 			}
-			if s.state == strikes.Open && some && all && s.opened >= reaches {
+			switch {
+			case some && all:
+				groundless = append(groundless, s)
+			case some:
+				shaken = append(shaken, s)
+			}
+		}
+		for _, n := range r.needs {
+			n.excused = n.excused || t.covers(n.end)
+		}
+		for _, s := range groundless {
+			if s.state == strikes.Open || s.state == strikes.Cleared && !r.state.Sells() {
 				m.void(r, s)
 			}
+		}
+		if len(shaken) > 0 {
+			m.reconsider(r)
 		}
 	}
 }
@@ -72,12 +87,21 @@ func (r *record) since(t time.Duration) int {
 
 // void makes a strike one that never counted, and takes back what followed from it.
 func (m *memory) void(r *record, s *strike) {
+	if s.state == strikes.Cleared {
+		r.cleared--
+	} else {
+		r.open--
+	}
 	s.state, s.folds = strikes.Voided, min(s.folds, m.now)
-	r.open--
 	r.voided++
-	if r.restBy == s && r.until > m.now {
+	if r.until > m.now && !slices.ContainsFunc(r.needs, func(n need) bool { return !n.excused && (n.of == nil || n.of.state != strikes.Voided) }) {
 		r.until = m.now
 	}
+	m.reconsider(r)
+}
+
+// reconsider puts a service back where it belongs.
+func (m *memory) reconsider(r *record) {
 	if len(r.left) == 0 {
 		return
 	}
