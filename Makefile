@@ -65,7 +65,7 @@ hostile: ## a service that means ill, one thing a row: prints how each call ends
 
 corpus: ## everything that can happen to a call, one thing a row: prints what becomes of it
 	@scripts/setup demo
-	@cd internal/app/corpustest && go test -race -count=1 -timeout 15m -run TestCorpus | grep -vE '^(PASS|ok  )'
+	@cd internal/app/corpustest && go test -race -count=1 -timeout 15m -run 'TestCorpus|TestTable' | grep -vE '^(PASS|ok  )'
 
 N ?=
 SEED ?=

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	adminTime     = 30 * time.Second
-	adminBytesMax = 32 << 20 // more than any page of the API has
+	adminTime = 30 * time.Second
+	// adminBytesMax bounds what is read of an answer. A page of strikes with very much evidence may have more.
+	adminBytesMax = 32 << 20
 )
 
 // An adminClient asks the admin API of a server, so that what is done at a prompt is checked and kept like everything else.
@@ -104,9 +105,12 @@ func (c *adminClient) do(ctx context.Context, method, path string, in, out any) 
 		return fmt.Errorf("ask %s: %w", c.base, err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(response.Body, adminBytesMax))
+	text, err := io.ReadAll(io.LimitReader(response.Body, adminBytesMax+1))
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
+	}
+	if len(text) > adminBytesMax {
+		return fmt.Errorf("the answer is too large, over %d MiB: ask for less, such as for one service, or the API with a smaller limit", adminBytesMax>>20)
 	}
 	if response.StatusCode != http.StatusOK {
 		return problemIn(response, text)

@@ -11,13 +11,14 @@ import (
 
 // A strikeSummary is what the strikes of a service rest on, and what comes next, as the admin API tells it.
 type strikeSummary struct {
-	Service      string `json:"service"`
-	State        string `json:"state"`
-	Open         int    `json:"open"`
-	Limit        int    `json:"limit"`
-	Concentrated bool   `json:"concentrated"`
-	Words        string `json:"words"`
-	Next         string `json:"next"`
+	Service      string  `json:"service"`
+	State        string  `json:"state"`
+	Open         int     `json:"open"`
+	Limit        int     `json:"limit"`
+	Window       float64 `json:"window_seconds"`
+	Concentrated bool    `json:"concentrated"`
+	Words        string  `json:"words"`
+	Next         string  `json:"next"`
 	Sources      struct {
 		Evidence  int     `json:"evidence"`
 		Networks  int     `json:"networks"`
@@ -64,6 +65,25 @@ type evidence struct {
 	} `json:"others"`
 }
 
+// window is how far back strikes count, and with them what cleared some.
+func (s strikeSummary) window() string {
+	seconds := int64(s.Window)
+	switch {
+	case seconds >= 7200 && seconds%3600 == 0:
+		return fmt.Sprintf("%d h", seconds/3600)
+	case seconds >= 120 && seconds%60 == 0:
+		return fmt.Sprintf("%d min", seconds/60)
+	}
+	return fmt.Sprintf("%d s", seconds)
+}
+
+func (s strikeSummary) cleared() string {
+	if s.Clears.Words == "" {
+		return "not within " + s.window()
+	}
+	return shown(s.Clears.Words)
+}
+
 func printDecision(out io.Writer, whole json.RawMessage) error {
 	var decided struct{ Service, Effect string }
 	if err := json.Unmarshal(whole, &decided); err != nil {
@@ -97,14 +117,16 @@ func (c *adminClient) printQueue(ctx context.Context, out io.Writer, table bool)
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "SERVICE\tSTATE\tSTRIKES\tCONCENTRATED\tEVIDENCE\tNETWORKS\tLARGEST\tPAYERS\tLARGEST\tAT THE NEXT FAILURE\tCLEARED") // written by Flush
-	for _, raw := range all.Services {
+	for i, raw := range all.Services {
 		var s strikeSummary
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return errNotThisAPI
 		}
+		if i == 0 {
+			_, _ = fmt.Fprintf(w, "SERVICE\tSTATE\tSTRIKES\tCONCENTRATED\tEVIDENCE\tNETWORKS\tLARGEST\tPAYERS\tLARGEST\tAT THE NEXT FAILURE\tCLEARED WITHIN %s\n", s.window()) // written by Flush
+		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%d of %d\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\n", shown(s.Service), shown(s.State), s.Open, s.Limit, yes(s.Concentrated), shown(s.Words),
-			s.Sources.Networks, shareOf(s.Sources.Share, s.Sources.Largest), s.Sources.Payers, shareOf(s.Sources.PayerPart, s.Sources.Payer), shown(s.Next), orDash(s.Clears.Words))
+			s.Sources.Networks, shareOf(s.Sources.Share, s.Sources.Largest), s.Sources.Payers, shareOf(s.Sources.PayerPart, s.Sources.Payer), shown(s.Next), s.cleared())
 	}
 	return flushed(w)
 }
@@ -122,7 +144,7 @@ func printStrikes(out io.Writer, whole json.RawMessage) error {
 		if sum.Concentrated {
 			mark = "CONCENTRATED: "
 		}
-		_, _ = fmt.Fprintf(out, "evidence: %s%s\nat the next failure: %s\ncleared before: %s\n", mark, shown(sum.Words), shown(sum.Next), orDash(sum.Clears.Words))
+		_, _ = fmt.Fprintf(out, "evidence: %s%s\nat the next failure: %s\ncleared within %s: %s\n", mark, shown(sum.Words), shown(sum.Next), sum.window(), sum.cleared())
 	}
 	if len(s.Items) == 0 {
 		return nil

@@ -14,12 +14,12 @@ import (
 // escape is what a terminal acts on, as a stranger may have written it.
 const escape = `\u001b[2J\u202e`
 
-const queueFirst = `{"services":[{"service":"weather","state":"listed","open":2,"limit":3,"concentrated":true,"words":"3 of 3 from one address in 28 min",
+const queueFirst = `{"services":[{"service":"weather","state":"listed","open":2,"limit":3,"window_seconds":86400,"concentrated":true,"words":"3 of 3 from one address in 28 min",
 	"next":"the next failure delists it: strike 3 of 3","sources":{"evidence":3,"networks":1,"largest_network":"192.0.2.0/24","largest_network_share":1,
 	"payers":1,"largest_payer":"0xaa","largest_payer_share":0.666},"clears":{"words":"cleared 6 times by trial calls from one address"}}],
 	"items":[{"id":"1"}],"total":2,"next_cursor":"next"}`
 
-const oneService = `{"summary":{"service":"weather","state":"listed","open":1,"limit":3,"concentrated":true,"words":"1 of 1 from one address","next":"the next failure is strike 2 of 3"},
+const oneService = `{"summary":{"service":"weather","state":"listed","open":1,"limit":3,"window_seconds":86400,"concentrated":true,"words":"1 of 1 from one address","next":"the next failure is strike 2 of 3"},
 	"items":[{"id":"01a2","state":"open","counts":true,"opened_at":"2026-01-02T03:04:05.000000Z","deliveries":1,"sources":{"words":"1 of 1 from one address"},
 	"evidence":[{"call":"01a3","recorded_at":"2026-01-02T03:04:05.000000Z","source":"192.0.2.7","origin":"external","method":"POST","path":"/v1/` + escape + `",
 	"latency_ms":12.4,"reason":"upstream_unreachable","error":"connect: refused","others":{"asked":12,"failed":3}}]}]}`
@@ -29,7 +29,7 @@ func reviewAPI(t *testing.T) *adminClient {
 	t.Helper()
 	answers := map[string]string{
 		"GET /api/v1/admin/strikes?limit=100":             queueFirst,
-		"GET /api/v1/admin/strikes?cursor=next&limit=100": `{"services":[{"service":"b` + escape + `","state":"delisted","open":3,"limit":3}],"items":[],"next_cursor":""}`,
+		"GET /api/v1/admin/strikes?cursor=next&limit=100": `{"services":[{"service":"b` + escape + `","state":"delisted","open":3,"limit":3,"window_seconds":86400}],"items":[],"next_cursor":""}`,
 		"GET /api/v1/admin/strikes/weather":               oneService,
 		"POST /api/v1/admin/strikes/01a2/void":            `{"service":"weather","effect":"The strike is void and does not count.` + escape + `"}`,
 		"GET /api/v1/admin/audit?limit=20&service=weather": `{"items":[{"at":"2026-01-02T03:04:05.000000Z","by":"admin token","action":"void","subject_kind":"strike","subject":"01a2","service":"weather",
@@ -96,9 +96,9 @@ func TestAdminStrikes_TablesShowNothingThatMovesTheCursor(t *testing.T) {
 		want  []string
 	}{
 		"the queue": {func(w io.Writer) error { return client.printQueue(t.Context(), w, true) }, []string{"CONCENTRATED", "2 of 3   yes", "3 of 3 from one address in 28 min",
-			"100 % 192.0.2.0/24", "67 % 0xaa", "the next failure delists it", "cleared 6 times", "\nb?[2J? ", "3 of 3   -"}},
+			"100 % 192.0.2.0/24", "67 % 0xaa", "the next failure delists it", "CLEARED WITHIN 24 h", "cleared 6 times", "not within 24 h", "\nb?[2J? ", "3 of 3   -"}},
 		"one service": {func(w io.Writer) error { return printStrikes(w, json.RawMessage(oneService)) }, []string{"weather is listed, with 1 of 3 strikes", "CONCENTRATED: 1 of 1",
-			"cleared before: -", "01a2", "2026-01-02 03:04 UTC", "POST /v1/", "12 ms", "connect: refused", "3 of 12 failed"}},
+			"cleared within 24 h: not within 24 h\n", "01a2", "2026-01-02 03:04 UTC", "POST /v1/", "12 ms", "connect: refused", "3 of 12 failed"}},
 		"no strikes": {func(w io.Writer) error {
 			return printStrikes(w, json.RawMessage(`{"summary":{"service":"calm","state":"listed","limit":3}}`))
 		}, []string{"calm is listed, with 0 of 3 strikes"}},

@@ -39,6 +39,8 @@ func shelf(t *testing.T) *httptest.Server {
 			_, _ = fmt.Fprintf(w, `{"items":[{"slug":"b","state":"suspended","state_reason":"fraud\u001b[31m","state":%q}],"next_cursor":""}`, r.URL.Query().Get("state"))
 		case r.URL.Path == "/api/v1/admin/services/a/suspend" && string(body) == `{"reason":"why not"}`:
 			_, _ = io.WriteString(w, `{"slug":"a","state":"suspended","state_reason":"why not","endpoints":[{},{}]}`)
+		case r.URL.Path == "/api/v1/admin/services/large/relist":
+			_, _ = w.Write(bytes.Repeat([]byte(" "), adminBytesMax+1))
 		case r.URL.Path == "/api/v1/admin/services/moved/relist":
 			http.Redirect(w, r, "/api/v1/admin/services/a/suspend", http.StatusTemporaryRedirect)
 		default:
@@ -72,6 +74,7 @@ func TestAdmin_ListsAllPagesAndMovesServices(t *testing.T) {
 		"another address":            {[]string{"services", "--url", "http://market.example"}, "https, or to this machine"},
 		"an address that is none":    {[]string{"services", "--url", "market.example"}, "no http or https address"},
 		"an address with a password": {[]string{"services", "--url", "https://me:pw@market.example"}, "no http or https address"},
+		"more than is read":          {[]string{"services", "relist", "large", "--reason", "x"}, "the answer is too large"},
 		"a redirect":                 {[]string{"services", "relist", "moved", "--reason", "x"}, "307"},
 	} {
 		if out, err := admin(t, tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) || out != "" {

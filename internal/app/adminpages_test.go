@@ -95,11 +95,20 @@ func TestAdminPages_TheFirstDecisionStandsAndTheSecondIsToldOfIt(t *testing.T) {
 		!strings.Contains(page, ">it is  repaired</textarea>") {
 		t.Errorf("a reason that cannot be read: %d\n%s", answer.StatusCode, page)
 	}
-	if answer, _ := decide(first, "void", "our own\r\nresolver"); answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != desk+"?done=void" {
+	answer, _ := decide(first, "void", "our own\r\nresolver")
+	done, ours := strings.CutPrefix(answer.Header.Get("Location"), desk+"?done=")
+	if answer.StatusCode != http.StatusSeeOther || !ours {
 		t.Fatalf("void: %d to %s", answer.StatusCode, answer.Header.Get("Location"))
 	}
-	if _, page := first.get(t, desk+"?done=void"); !strings.Contains(page, "The strike is voided. The service is for sale, with 0 of 1 strike.") {
+	if _, page := first.get(t, desk+"?done="+done); !strings.Contains(page, "The strike is voided. The service is for sale, with 0 of 1 strike.") {
 		t.Errorf("after it was voided:\n%s", page)
+	}
+	// An address claims nothing by itself: a decision has to be there, and of this service.
+	w.List(t, "other", apptest.Works, nil)
+	for _, at := range []string{desk + "?done=void", desk + "?done=suspend", desk + "?done=" + done + "0", desk + "?done=-1", "/admin/strikes/other?done=" + done} {
+		if _, page := first.get(t, at); strings.Contains(page, `class="notice good"`) {
+			t.Errorf("%s says that something was decided:\n%s", at, page)
+		}
 	}
 	answer, page := decide(second, "uphold", "it was the service")
 	if answer.StatusCode != http.StatusConflict || !strings.Contains(page, "Nothing was changed.") || !strings.Contains(page, "The strike is void already, by admin token at ") ||

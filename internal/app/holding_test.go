@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,6 +14,13 @@ import (
 	"market/internal/app/apptest"
 	"market/internal/chain"
 )
+
+// callerOf is the client of a payer, who calls from a network of its own.
+func callerOf(payer chain.Key) *http.Client {
+	a := payer.Address()
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, a[0]|1, a[1], 1)}}
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8, DialContext: dialer.DialContext}}
+}
 
 // A wave is so many paid calls at once, of payers in turn, each with another number as its input.
 type wave struct {
@@ -25,13 +33,20 @@ type wave struct {
 func send(t *testing.T, w *apptest.World, waves ...wave) {
 	t.Helper()
 	var wg sync.WaitGroup
+	callers := map[chain.Key]*http.Client{} // each payer is in a network of its own
 	for _, v := range waves {
+		for _, payer := range v.payers {
+			if callers[payer] == nil {
+				callers[payer] = callerOf(payer)
+			}
+		}
 		terms := w.Challenge(t, apptest.Ask(v.service.URL))
 		for n := range v.calls {
-			header := w.Sign(t, v.payers[n%len(v.payers)], terms)
+			payer := v.payers[n%len(v.payers)]
+			header, caller := w.Sign(t, payer, terms), callers[payer]
 			wg.Go(func() {
 				ask := apptest.Ask(v.service.URL).With(fmt.Sprintf(`{"n":%d}`, n))
-				if a := w.Send(t, ask, header); a.Outcome() == "" {
+				if a := w.SendBy(t, caller, ask, header); a.Outcome() == "" {
 					t.Errorf("call %d of %s: %d %s", n, v.service.Slug, a.Status, a.Body)
 				}
 			})
@@ -103,8 +118,8 @@ func TestHolding_AServiceThatRefusesMostValidInputIsHeldAndNotStruck(t *testing.
 	})
 	send(t, w, wave{rejects, payers[2:], 1}, wave{throttles, payers[:1], 1})
 	for slug, want := range map[string]string{
-		"rejects":   "of 21 paid calls within 24 h, all with input that fits its listing, it rejected 14 with a 4xx, to 3 payers: over half",
-		"throttles": "of 20 paid calls within 24 h it throttled 13 (429) and answered 0 with more than its listing allows, to 3 payers: over half",
+		"rejects":   "of 21 paid calls within 24 h, all with input that fits its listing, it rejected 14 with a 4xx, to 3 payers in 3 networks: over half",
+		"throttles": "of 20 paid calls within 24 h it throttled 13 (429) and answered 0 with more than its listing allows, to 3 payers in 3 networks: over half",
 	} {
 		if view := look(slug, "held"); view["state_reason"] != want || view["state_by"] != "system" || view["state_cause"] != "review" {
 			t.Errorf("the owner of %s reads %v by %v: %v, want %q", slug, view["state_cause"], view["state_by"], view["state_reason"], want)

@@ -60,8 +60,8 @@ func TestOrigins_OnlyOutsideTrafficIsEvidence(t *testing.T) {
 			}
 			w.App.LookAtTraffic(t.Context())
 			open, err := notify.Store{}.Open(t.Context(), w.DB, notify.UnattributedTraffic)
-			if want := map[bool]int{true: 1}[tt.origin == "unattributed"]; err != nil || len(open) != want {
-				t.Errorf("notices of unattributed traffic: %+v (%v), want %d", open, err, want)
+			if err != nil || len(open) != 0 { // a header costs nothing: what one caller sends is no news
+				t.Errorf("notices of unattributed traffic: %+v (%v)", open, err)
 			}
 		})
 	}

@@ -25,11 +25,14 @@ type Guard struct {
 	outages outage.Store
 	notices notify.Store
 	open    atomic.Pointer[[]outage.Outage]
+	passes  map[uuid.UUID]*pass // by outage; the ticks have them to themselves
+
+	batch, batches int // passBatch and passBatches, but for tests
 }
 
 // NewGuard returns the guard of one replica. The review voids the strikes that an outage has caused.
 func NewGuard(db *pgxpool.Pool, replica uuid.UUID, review *Review) *Guard {
-	g := &Guard{db: db, replica: replica, review: review, policy: outage.Usual()}
+	g := &Guard{db: db, replica: replica, review: review, policy: outage.Usual(), passes: map[uuid.UUID]*pass{}, batch: passBatch, batches: passBatches}
 	g.open.Store(&[]outage.Outage{})
 	return g
 }
@@ -52,8 +55,8 @@ func SoundingsOf(c *upstream.Canaries) outage.Soundings {
 	return s
 }
 
-// Tick looks once: it begins and ends outages, finds what they excuse, and returns what the operator is to be told. It is called about once a second;
-// while there is nothing to see it costs three small queries.
+// Tick looks once: it begins and ends outages, finds what they excuse, and returns what the operator is to be told. It is called about once a second,
+// by one at a time; while there is nothing to see it costs three small queries.
 func (g *Guard) Tick(ctx context.Context, s outage.Soundings) ([]Telling, error) {
 	stepped := g.step(ctx, s)
 	told, err := g.settle(ctx)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"market/internal/audit"
+	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/outage"
 	"market/internal/postgres/pgtest"
@@ -76,7 +77,7 @@ func TestRecorder_Record_ANetworkWhoseEvidenceIsExcusedIsNoSource(t *testing.T) 
 		t.Fatalf("%+v, want two failures, one of them excused", second)
 	}
 	for _, e := range second.Evidence {
-		if e.Excused != (e.Network == prefixOf(r.failure(t, elsewhere, r.owner).Source)) {
+		if e.Excused != (e.Network == call.Network(r.failure(t, elsewhere, r.owner).Source)) {
 			t.Errorf("of %s: excused = %v", e.Network, e.Excused)
 		}
 	}

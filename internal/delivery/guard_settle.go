@@ -41,6 +41,7 @@ func (g *Guard) settle(ctx context.Context) ([]Telling, error) {
 		}
 	}
 	g.open.Store(&open)
+	g.forget(unsettled)
 	var errs []error
 	for _, o := range unsettled {
 		errs = append(errs, g.undo(ctx, o))
@@ -50,7 +51,7 @@ func (g *Guard) settle(ctx context.Context) ([]Telling, error) {
 		return told, errors.Join(errs...) // nothing counts as settled: the next tick goes on with it
 	}
 	for _, o := range unsettled {
-		if !o.Holds() {
+		if g.passOf(o.ID).over {
 			errs = append(errs, g.outages.Settle(ctx, g.db, o.ID, settleAfter))
 		}
 	}
@@ -63,9 +64,17 @@ const (
 
 	// What own and provider traffic met has moved nothing, and stays what it was.
 	excuseSQL = `
-UPDATE deliveries SET party = 'platform', excused_by = $1, detail = detail || $5
- WHERE recorded_at >= $2 AND outcome = 'failed' AND asked AND origin IN ('external', 'unattributed') AND party = 'service'
-   AND ($3::timestamptz IS NULL OR asked_at <= $3) AND ($4::uuid IS NULL OR replica = $4)`
+WITH batch AS MATERIALIZED (
+	SELECT id, recorded_at, asked_at, replica, party
+	  FROM deliveries
+	 WHERE recorded_at >= $2 AND (recorded_at, id) > ($2, $6) AND outcome = 'failed' AND asked AND origin IN ('external', 'unattributed')
+	 ORDER BY recorded_at, id LIMIT $7
+), excused AS (
+	UPDATE deliveries d SET party = 'platform', excused_by = $1, detail = d.detail || $5
+	  FROM batch b
+	 WHERE d.id = b.id AND d.party = 'service' AND ($3::timestamptz IS NULL OR b.asked_at <= $3) AND ($4::uuid IS NULL OR b.replica = $4)
+)
+SELECT recorded_at, id FROM batch ORDER BY recorded_at, id`
 
 	// The strikes of which an outage excuses evidence.
 	shakenSQL = `
@@ -94,25 +103,11 @@ SELECT DISTINCT st.service_id` + shakenSQL + `
 // undo makes the failures ours that an outage excuses and that were recorded before it was known, voids the strikes that rested on them, and counts
 // again where they were a part of more.
 func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
-	var (
-		ended *time.Time
-		of    *uuid.UUID
-	)
-	if !o.Ended.IsZero() {
-		ended = &o.Ended
+	if err := g.excuse(ctx, o, g.passOf(o.ID)); err != nil {
+		return err
 	}
-	if o.Replica != (uuid.UUID{}) {
-		of = &o.Replica
-	}
-	err := pgx.BeginFunc(ctx, g.db, func(tx pgx.Tx) error {
-		var alone bool
-		if err := tx.QueryRow(ctx, aloneSQL).Scan(&alone); err != nil || !alone {
-			return err
-		}
-		return g.review.excuse(ctx, tx, o, ended, of)
-	})
-	if err != nil {
-		return fmt.Errorf("excuse failures by outage %s: %w", o.ID, err)
+	if err := g.review.endRests(ctx, o); err != nil {
+		return err
 	}
 	groundless, err := readShaken(g.db.Query(ctx, groundlessSQL, o.Reaches, o.ID))
 	if err != nil {

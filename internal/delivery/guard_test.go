@@ -311,9 +311,103 @@ func TestGuard_AStrikeWithOtherEvidenceStays(t *testing.T) {
 	s.record(t, joins)
 	s.failsOf(t, s.shops[1:]...)
 	s.tick(t, none)
-	// It rests for the minute that the last one began, and no longer.
-	s.wantBlame(t, "after the outage is known", blame{Strikes: 1, Cooldowns: 1, Services: 1, Excused: 6})
+	// The rest that the last one began ends: it is none of the service's doing.
+	s.wantBlame(t, "after the outage is known", blame{Strikes: 1, Services: 1, Excused: 6})
 	s.wantParty(t, "what joined in the minute of the outage", joins.Call, call.Platform)
+}
+
+// A guard finds a strike that rests on nothing, and waits for the row of its service: a failure that another replica met joins it meanwhile.
+func TestGuard_AStrikeStaysThatGotOtherEvidenceAfterItWasFound(t *testing.T) {
+	t.Parallel()
+	s := newStreet(t, 1, 1)
+	joins := s.shops[0].trial(t).walkedBy(uuid.Must(uuid.NewV7())).failed()
+	s.failsOf(t, s.shops[0])
+	var strike uuid.UUID
+	if err := s.db.QueryRow(t.Context(), `SELECT id FROM strikes`).Scan(&strike); err != nil {
+		t.Fatal(err)
+	}
+	s.record(t, joins)
+	s.tick(t, silent)
+	s.wantBlame(t, "before it decides", blame{Strikes: 1, Cooldowns: 1, Services: 1, Excused: 1})
+	_, err := s.guard.review.Void(t.Context(), strike, catalog.System, "as it was found")
+	wantConflict(t, "void it", err, "evidence that no outage excuses")
+	s.wantBlame(t, "after it decided", blame{Strikes: 1, Cooldowns: 1, Services: 1, Excused: 1})
+}
+
+// What an outage excuses may be more than one tick can do, and an outage may hold for days: each failure is looked at once, what is recent again, and
+// everything once more before the outage counts as settled.
+func TestGuard_ItLooksAtEverythingOnceAndOnceMoreAfterTheEndInBatches(t *testing.T) {
+	t.Parallel()
+	s := newStreet(t, 2, 2)
+	s.guard.batch, s.guard.batches = 2, 1
+	s.failsOf(t, s.shops[0], s.shops[0], s.shops[0], s.shops[0], s.shops[0])
+	late := s.shops[1].trial(t).walkedBy(s.owner).failed()
+	tx, err := s.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	if _, err := s.recorder.enforce(t.Context(), tx, late); err != nil {
+		t.Fatal(err)
+	}
+	for tick, excused := range []int{2, 4, 5, 5} {
+		s.tick(t, silent)
+		if got := s.excused(t); got != excused {
+			t.Errorf("after tick %d: %d failures are excused, want %d", tick, got, excused)
+		}
+	}
+	pgtest.Shift(t, s.db, passRecent+time.Microsecond)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.tick(t, silent)
+	s.wantBlame(t, "while it holds, what is older than recent", blame{Strikes: 1, Services: 1, Excused: 5})
+	for range 2 {
+		pgtest.Shift(t, s.db, time.Minute)
+		s.tick(t, none) // the first one ends it
+	}
+	for n := 0; !s.outages(t)[0].Settled; n++ {
+		if n == 5 {
+			t.Fatal("it never counts as settled")
+		}
+		s.tick(t, none)
+	}
+	s.wantBlame(t, "when it is settled", blame{Excused: 6})
+}
+
+// excused counts the failures that an outage excuses.
+func (s street) excused(t *testing.T) (n int) {
+	t.Helper()
+	if err := s.db.QueryRow(t.Context(), `SELECT count(*) FROM deliveries WHERE excused_by IS NOT NULL`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A failure that is only flagged opens no strike, so that no void ends the rest that it began.
+func TestGuard_ARestThatAFlaggedFailureBeganEndsWhenItIsExcused(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		since func(t *testing.T, s street) // what else came of the service
+		want  blame
+	}{
+		"nothing else": {func(*testing.T, street) {}, blame{Excused: 1}},
+		"a failure that another replica met": {func(t *testing.T, s street) {
+			s.record(t, s.shops[0].trial(t).walkedBy(uuid.Must(uuid.NewV7())).failed())
+		}, blame{Strikes: 1, Cooldowns: 1, Services: 1, Excused: 1}},
+	} {
+		for _, reason := range []call.Reason{call.UpstreamThrottled, call.UpstreamTooLarge} {
+			t.Run(name+" after "+string(reason), func(t *testing.T) {
+				t.Parallel()
+				s := newStreet(t, 1, 1)
+				s.record(t, s.shops[0].trial(t).walkedBy(s.owner).end(reason, ""))
+				s.wantBlame(t, "before the outage is known", blame{Cooldowns: 1, Services: 1})
+				tt.since(t, s)
+				s.tick(t, silent)
+				s.wantBlame(t, "after it is known", tt.want)
+			})
+		}
+	}
 }
 
 // A strike that commits beside the beginning of an outage, by a transaction that could not see it, falls like those before.

@@ -10,10 +10,12 @@ import (
 	"market/internal/notify"
 )
 
-// Those that the program itself held within the window, and nobody has put back since, of all that are for sale or would be.
+// Those that the program itself held within the window, and nobody has put back since, of all that are for sale or would be. One that was held because it
+// has died says nothing about how answers come to us, and whoever lets listings die is not to keep others from being held.
 const awaySQL = `
 SELECT base_url, state = 'held' AND state_actor = 'system' AND state_since > market_now() - $1::interval
-  FROM services WHERE state IN ('listed', 'held')`
+                 AND NOT EXISTS (SELECT 1 FROM service_probes p WHERE p.service_id = s.id AND p.unanswered >= $2)
+  FROM services s WHERE state IN ('listed', 'held')`
 
 // ceiling says whether candidates are too many to be held beside those that are held already, and tells the operator when they come to be, and
 // when they are no more. Something that stands between us and all services may answer in their place with what passes for a service's own refusal:
@@ -45,7 +47,7 @@ func (h *Holder) ceiling(ctx context.Context, candidates []heldFacts) (told []He
 
 // away counts the providers of candidates and of what was held within the window, and all that have services for sale or held.
 func (h *Holder) away(ctx context.Context, candidates []heldFacts) (away, all int, err error) {
-	rows, err := h.db.Query(ctx, awaySQL, h.rule.Window)
+	rows, err := h.db.Query(ctx, awaySQL, h.rule.Window, usualRounds.Checks)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count what is held: %w", err)
 	}

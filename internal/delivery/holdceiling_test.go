@@ -41,7 +41,7 @@ INSERT INTO services (id, slug, name, base_url, probe_method, probe_path, probe_
 SELECT $2, $3, name, $4, probe_method, probe_path, probe_statuses, market_now() - interval '1 day' FROM services WHERE id = $1`
 	rejectedSQL = `
 INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at, latency_us, method, path, source, recorded_at, payer)
-SELECT gen_random_uuid(), gen_random_uuid(), false, $1, $2, 'refused', 'rejected_by_service', 'caller', 'external', true, market_now(), 1000, 'GET', '/', '192.0.2.1',
+SELECT gen_random_uuid(), gen_random_uuid(), false, $1, $2, 'refused', 'rejected_by_service', 'caller', 'external', true, market_now(), 1000, 'GET', '/', ('198.51.' || n % 3 || '.1')::inet,
        market_now() - n * interval '1 minute', decode(repeat('0' || n % 3, 20), 'hex')
   FROM generate_series(1, 20) n`
 )
@@ -119,6 +119,26 @@ func TestHolder_ManyListingsOfOneProviderAreHeld(t *testing.T) {
 		s.reject(t, fmt.Sprintf("of-%d", n), fmt.Sprintf("https://api-%d.provider.example", n))
 	}
 	if told, held := s.holdRound(t); len(held) != 6 || len(told) != 0 {
+		t.Errorf("held %v, told %+v", held, told)
+	}
+}
+
+// Listings that have died are held by the rounds, and are nothing that our way out did.
+func TestHolder_WhatIsHeldForItsSilenceDoesNotCount(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	for n := range 4 {
+		slug := fmt.Sprintf("of-%d", n)
+		s.reject(t, slug, fmt.Sprintf("https://api.provider-%d.example", n))
+		if n == 3 {
+			continue // this one lives, and rejects
+		}
+		s.write(t, `INSERT INTO service_probes (service_id, checked_at, unanswered, unanswered_since)
+			SELECT id, market_now(), $2, market_now() - interval '7 days' FROM services WHERE slug = $1`, slug, usualRounds.Checks)
+		s.write(t, `UPDATE services SET state = 'held', state_cause = 'review', state_actor = 'system', state_by = 'system', state_reason = 'silent',
+			state_since = market_now() WHERE slug = $1`, slug)
+	}
+	if told, held := s.holdRound(t); len(held) != 4 || len(told) != 0 {
 		t.Errorf("held %v, told %+v", held, told)
 	}
 }

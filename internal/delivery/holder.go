@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -124,34 +126,53 @@ type heldFacts struct {
 // The newest rows are cut off first, as in talliesSQL: scoreRows of all services together, as long as no service falls under scoreCallsMin. What went
 // wrong while we had an outage of our own, also on another replica, is no fact about a service: what stands between us and all of them may have
 // answered in their place.
-const holdingSQL = `
+const (
+	oursSQL = `
 WITH ours AS MATERIALIZED (
 	SELECT reaches_back_to AS since, coalesce(ended_at, 'infinity') AS until FROM outages WHERE coalesce(ended_at, 'infinity') > market_now() - $1::interval
-)
-SELECT s.id, s.base_url, f.*
-  FROM services s
- CROSS JOIN LATERAL (
-	WITH paid AS MATERIALIZED (
-		SELECT recorded_at, outcome, party, payer, reason, asked
-		  FROM deliveries
+)`
+
+	paidOfSQL = `
+		  FROM deliveries d
 		 WHERE service_id = s.id AND NOT trial AND origin IN ('external', 'unattributed') AND (asked OR outcome <> 'refused')
 		   AND recorded_at > greatest(market_now() - $1::interval, s.state_since)
 		 ORDER BY trial, recorded_at DESC
 		 LIMIT greatest($2, least($3, $4 / (SELECT greatest(1, count(*)) FROM services WHERE state = 'listed')))
-	)
-	SELECT count(*) FILTER (WHERE asked),
-	       count(*) FILTER (WHERE throttled), count(*) FILTER (WHERE too_large), count(*) FILTER (WHERE rejected),
-	       count(DISTINCT payer) FILTER (WHERE throttled OR too_large), count(DISTINCT payer) FILTER (WHERE rejected),
-	       count(*) FILTER (WHERE example), count(DISTINCT payer) FILTER (WHERE example),
-	       max(recorded_at) FILTER (WHERE example), max(recorded_at) FILTER (WHERE outcome = 'served' AND party = 'service')
+	)`
+
+	kindsSQL = `
 	  FROM (
 		SELECT *, asked AND party = 'service' AND reason = 'upstream_throttled' AS throttled, asked AND party = 'service' AND reason = 'upstream_too_large' AS too_large,
 		       asked AND reason = 'rejected_by_service' AS rejected, asked AND party = 'service' AND reason = 'listing_broken' AS example
 		  FROM paid
 		 WHERE outcome = 'served' OR NOT EXISTS (SELECT 1 FROM ours WHERE paid.recorded_at BETWEEN ours.since AND ours.until)
 	  ) p
- ) f
+ ) f`
+
+	holdingSQL = oursSQL + `
+SELECT s.id, s.base_url, f.*
+  FROM services s
+ CROSS JOIN LATERAL (
+	WITH paid AS MATERIALIZED (
+		SELECT recorded_at, outcome, party, payer, reason, asked` + paidOfSQL + `
+	SELECT count(*) FILTER (WHERE asked),
+	       count(*) FILTER (WHERE throttled), count(*) FILTER (WHERE too_large), count(*) FILTER (WHERE rejected),
+	       count(DISTINCT payer) FILTER (WHERE throttled OR too_large), count(DISTINCT payer) FILTER (WHERE rejected),
+	       count(*) FILTER (WHERE example), count(DISTINCT payer) FILTER (WHERE example),
+	       max(recorded_at) FILTER (WHERE example), max(recorded_at) FILTER (WHERE outcome = 'served' AND party = 'service')` + kindsSQL + `
  WHERE s.state = 'listed' AND ($5::uuid IS NULL OR s.id = $5)`
+
+	// Addresses are in no index. They are read of the same calls, of the few services alone whose other facts would hold them.
+	holdingSpreadSQL = oursSQL + `
+SELECT s.id, f.*
+  FROM services s
+ CROSS JOIN LATERAL (
+	WITH paid AS MATERIALIZED (
+		SELECT recorded_at, outcome, party, reason, asked, ` + networkSQL + ` AS network` + paidOfSQL + `
+	SELECT count(DISTINCT network) FILTER (WHERE throttled OR too_large), count(DISTINCT network) FILTER (WHERE rejected),
+	       count(DISTINCT network) FILTER (WHERE example)` + kindsSQL + `
+ WHERE s.id = ANY($5)`
+)
 
 // facts reads what the rule looks at, of one service or of all that are for sale. The transaction is one that boundedSQL was said to.
 func (h *Holder) facts(ctx context.Context, db postgres.DB, service *uuid.UUID) ([]heldFacts, error) {
@@ -159,7 +180,7 @@ func (h *Holder) facts(ctx context.Context, db postgres.DB, service *uuid.UUID) 
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f heldFacts, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f heldFacts, err error) {
 		var example, served *time.Time
 		err = row.Scan(&f.service, &f.baseURL, &f.facts.Asked, &f.facts.Throttled, &f.facts.TooLarge, &f.facts.Rejected, &f.facts.FlaggedPayers,
 			&f.facts.RejectedPayers, &f.facts.ExampleFailures, &f.facts.ExamplePayers, &example, &served)
@@ -170,4 +191,34 @@ func (h *Holder) facts(ctx context.Context, db postgres.DB, service *uuid.UUID) 
 		}
 		return f, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return found, h.spread(ctx, db, found)
+}
+
+// spread reads from how many networks the calls came, where that decides.
+func (h *Holder) spread(ctx context.Context, db postgres.DB, found []heldFacts) error {
+	of := map[uuid.UUID]*HoldingFacts{}
+	for i := range found {
+		if h.rule.wherever(found[i].facts) {
+			of[found[i].service] = &found[i].facts
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	rows, err := db.Query(ctx, holdingSpreadSQL, h.rule.Window, scoreCallsMin, ScoreCalls, scoreRows, slices.Collect(maps.Keys(of)))
+	if err != nil {
+		return err
+	}
+	var (
+		service uuid.UUID
+		s       Spread
+	)
+	_, err = pgx.ForEachRow(rows, []any{&service, &s.FlaggedNetworks, &s.RejectedNetworks, &s.ExampleNetworks}, func() error {
+		of[service].Spread = s
+		return nil
+	})
+	return err
 }

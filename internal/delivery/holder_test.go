@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,11 +45,18 @@ func (s shelf) holds(t *testing.T) bool {
 	return before == catalog.Listed && s.world(t).Service == catalog.Held
 }
 
-// rejects records so many calls of so many payers in turn that the service rejects.
+// of is a call of another payer, in a network of its own.
+func (d Delivery) of(payer byte) Delivery {
+	d = d.by(payer)
+	d.Source = netip.AddrFrom4([4]byte{198, 51, payer, 1})
+	return d
+}
+
+// rejects records so many calls of so many payers in turn that the service rejects, each in a network of its own.
 func (s shelf) rejects(t *testing.T, calls, payers int) {
 	t.Helper()
 	for n := range calls {
-		s.record(t, s.asked(t).end(call.RejectedByService, "status 422").by(byte(n%payers+1)))
+		s.record(t, s.asked(t).end(call.RejectedByService, "status 422").of(byte(n%payers+1)))
 	}
 }
 
@@ -65,8 +73,29 @@ func TestHolder_HoldsWhatRejectsMostValidInputOfSeveralPayers(t *testing.T) {
 	}
 	s.want(t, "after a hold", world{Deliveries: 20, Refunds: 20, Jobs: 20, Service: catalog.Held})
 	events, err := catalog.Store{}.Events(t.Context(), s.db, s.service.ID)
-	if err != nil || events[0].Cause != catalog.CauseReview || events[0].By != catalog.System || !strings.Contains(events[0].Reason, "it rejected 20 with a 4xx, to 3 payers") {
+	if err != nil || events[0].Cause != catalog.CauseReview || events[0].By != catalog.System || !strings.Contains(events[0].Reason, "it rejected 20 with a 4xx, to 3 payers in 3 networks") {
 		t.Errorf("the last event is %+v, %v", events[0], err)
+	}
+}
+
+// Wallets cost nothing: whoever has found valid input that a healthy service refuses would have it off the shelf as often as it is put back.
+func TestHolder_FourWalletsOfOneNetworkHoldNobody(t *testing.T) {
+	t.Parallel()
+	s := newHeldShelf(t)
+	for n := range 20 {
+		d := s.asked(t).end(call.RejectedByService, "status 422").by(byte(n%4 + 1))
+		d.Source = netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})
+		s.record(t, d)
+	}
+	if s.holds(t) {
+		t.Error("held for what four wallets of one network met")
+	}
+	for n := range byte(2) {
+		s.record(t, s.asked(t).end(call.ListingBroken, "refuses its example").by(n+1))
+		pgtest.Shift(t, s.db, rest)
+	}
+	if s.holds(t) {
+		t.Error("held for its example that two wallets of one network met")
 	}
 }
 
@@ -85,7 +114,7 @@ func TestHolder_HoldsWhatThrottlesOrAnswersTooMuch(t *testing.T) {
 	s := newHeldShelf(t)
 	var asked []Delivery // all before the first one comes back: the service rests after it
 	for n := range 21 {
-		asked = append(asked, s.asked(t).by(byte(n%3+1)))
+		asked = append(asked, s.asked(t).of(byte(n%3+1)))
 	}
 	for n, d := range asked {
 		switch {
@@ -111,7 +140,7 @@ func TestHolder_HoldsWhatRefusesItsOwnExampleToTwo(t *testing.T) {
 	t.Parallel()
 	s := newHeldShelf(t)
 	broken := func(payer byte) {
-		s.record(t, s.asked(t).end(call.ListingBroken, "refuses its example").by(payer))
+		s.record(t, s.asked(t).end(call.ListingBroken, "refuses its example").of(payer))
 		pgtest.Shift(t, s.db, rest)
 	}
 	broken(1)
@@ -131,7 +160,7 @@ func TestHolder_ServedSinceItsExampleBrokeIsNotHeld(t *testing.T) {
 	t.Parallel()
 	s := newHeldShelf(t)
 	for payer := range byte(2) {
-		s.record(t, s.asked(t).end(call.ListingBroken, "refuses its example").by(payer+1))
+		s.record(t, s.asked(t).end(call.ListingBroken, "refuses its example").of(payer+1))
 		pgtest.Shift(t, s.db, rest)
 	}
 	s.record(t, s.asked(t).served())

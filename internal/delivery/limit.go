@@ -129,8 +129,23 @@ SELECT recorded_at, outcome = 'served'
  WHERE endpoint_id = $2 AND source <<= $3 AND ` + endsSQL + `
  ORDER BY recorded_at DESC`
 
+// Nearly everybody has provoked nothing: one index probe tells, before thousands of trials are read.
+const provokedSQL = `
+SELECT count(*) >= $4
+  FROM (SELECT 1 FROM deliveries d
+         WHERE endpoint_id = $1 AND ` + networkSQL + ` = $2::cidr AND recorded_at > market_now() - $3::interval
+           AND trial AND outcome IN ('failed', 'refused') AND asked
+         LIMIT $4) failed`
+
 // trialRest returns how long the network of an address gets no trial calls of an endpoint; zero where it does.
 func (p RefundPolicy) trialRest(ctx context.Context, db postgres.DB, service, endpoint uuid.UUID, source netip.Addr) (time.Duration, error) {
+	var suspect bool
+	if err := db.QueryRow(ctx, provokedSQL, endpoint, call.Network(source), refundRestMax, p.Count).Scan(&suspect); err != nil {
+		return 0, fmt.Errorf("count failed trials from %s: %w", call.Network(source), err)
+	}
+	if !suspect {
+		return 0, nil
+	}
 	endings, err := readEndings(db.Query(ctx, trialEndingsSQL, service, endpoint, call.Network(source), refundRestMax))
 	if err != nil {
 		return 0, fmt.Errorf("read trial calls from %s: %w", call.Network(source), err)

@@ -14,8 +14,14 @@ func (p *Path) originOf(r Request) call.Origin { return originOf(r, p.Own, p.Ups
 
 // originOf is the one place where it is decided whose traffic a request is, and with that whether it is evidence. own are our own addresses, and
 // foundAt says whether a service answers at an address. What else tells a provider from its callers, such as a wallet of its, belongs here too.
+//
+// A provider stays one whatever headers it sends: else one of them would make its calls count, and a success of its own clear its strikes. Where the
+// service answers from behind a proxy that its callers come through as well, and that we do not know, nothing of what they do counts: that is the safe
+// side.
 func originOf(r Request, own []netip.Prefix, foundAt func(*catalog.Service, netip.Addr) bool) call.Origin {
 	switch {
+	case r.Stranger && foundAt(r.Target.Service, r.Source):
+		return call.Provider
 	case r.Stranger:
 		return call.Unattributed
 	case slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(r.Source) }):

@@ -28,7 +28,8 @@ func TestOriginOf_OwnAddressesProvidersAndStrangersAreToldApart(t *testing.T) {
 		"from where the service is":           {service, "203.0.113.9", false, call.Provider},
 		"its neighbour is somebody":           {service, "203.0.113.8", false, call.External},
 		"from where another service is":       {other, "203.0.113.9", false, call.External},
-		"a stranger's word from the service":  {service, "203.0.113.9", true, call.Unattributed},
+		"a stranger's word from another's":    {other, "203.0.113.9", true, call.Unattributed},
+		"a header more makes no caller of it": {service, "203.0.113.9", true, call.Provider},
 		"a service of our own is our own":     {service, "192.0.2.9", false, call.Own},
 		"an address that is not known at all": {service, "0.0.0.0", false, call.External},
 	} {

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +208,18 @@ INSERT INTO strike_deliveries (strike_id, delivery_id) SELECT call_id, id FROM m
 				t.Errorf("%+v, seen before: %v", one, seen[one.Service])
 			}
 			seen[one.Service] = true
+		}
+	}
+}
+
+// What stands in an address is anybody's number.
+func TestRecorder_StrikesOfAll_IsEmptyBehindItsEnd(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.fail(t)
+	for _, offset := range []int{1, math.MaxInt - 10, math.MaxInt} {
+		if q := s.queue(t, offset, 10); q.Total != 1 || len(q.Services) != 0 || len(q.Strikes) != 0 {
+			t.Errorf("after %d: %+v", offset, q)
 		}
 	}
 }

@@ -37,6 +37,7 @@ func NewReview(db *pgxpool.Pool, policy strikes.Policy) *Review {
 
 // A Decision is what was decided about a strike or a service, and how the service stood before and after.
 type Decision struct {
+	Entry         int64 // its number in the audit
 	Action        audit.Action
 	Strike        *uuid.UUID // nil where it was about the service
 	Service       string     // slug
@@ -90,9 +91,14 @@ func (r *Review) look(ctx context.Context, tx pgx.Tx, service uuid.UUID, of ...u
 
 // Void finds that a strike was none, and takes back what followed from it: it does not count, a cooldown that no other failure needs ends, and where its service
 // was taken off the shelf by it, the service is again what it was before. One that was cleared did not count already. A strike that a review has
-// closed, or that was upheld and not appealed against since, is a refusal with Conflict.
+// closed, or that was upheld and not appealed against since, is a refusal with Conflict. So is, for the program, one that has evidence which no outage excuses.
 func (r *Review) Void(ctx context.Context, strike uuid.UUID, by catalog.Author, reason string) (Decision, error) {
 	return r.decide(ctx, audit.Void, strike, by, reason, func(tx pgx.Tx, before subject) error {
+		if by.Actor == catalog.ActorSystem {
+			if err := stillGroundless(ctx, tx, strike); err != nil {
+				return err
+			}
+		}
 		if _, err := r.strikes.Void(ctx, tx, strike); err != nil {
 			return err
 		}
@@ -213,5 +219,5 @@ func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.
 	if err := answerAppeals(ctx, tx, e, strike, before.Case, after.Case); err != nil {
 		return Decision{}, err
 	}
-	return Decision{Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before.Case, After: after.Case}, nil
+	return Decision{Entry: e.ID, Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before.Case, After: after.Case}, nil
 }

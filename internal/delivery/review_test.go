@@ -282,6 +282,8 @@ func TestReview_Void_IsForAdminsAndForTheProgram(t *testing.T) {
 	}
 	s.wantState(t, "after nothing", catalog.Delisted)
 	s.wantStrikes(t, "after nothing", strikes.Open, strikes.Open, strikes.Open)
+	s.write(t, outageSQL, -time.Hour, nil)
+	s.write(t, `UPDATE deliveries SET party = 'platform', excused_by = (SELECT id FROM outages)`)
 	if _, err := s.review().Void(t.Context(), all[0].ID, catalog.System, "our network was down"); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func (r *Recorder) StrikesOfAll(ctx context.Context, offset, limit int) (q Strik
 		}
 		slices.SortFunc(all, strikes.Summary.Before)
 		q.Total = len(all)
-		q.Services = all[min(offset, len(all)):min(offset+limit, len(all))]
+		q.Services = all[min(offset, len(all)):] // cut before limit is added: offset may be anybody's number
+		q.Services = q.Services[:min(limit, len(q.Services))]
 		services := make([]uuid.UUID, len(q.Services))
 		for i, s := range q.Services {
 			services[i] = s.Service

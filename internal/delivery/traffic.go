@@ -17,16 +17,18 @@ const (
 	trafficMax = 10_000
 	// ownMin is how many deliveries there have to be so that a share of them says anything.
 	ownMin = 50
+	// unattributedMin is the same of calls that cannot be attributed.
+	unattributedMin = 10
 )
 
-// Provenance is where the deliveries of the last hour came from. All but Unattributed are of calls that reached a service.
+// Provenance is where the deliveries of the last hour came from, of calls that reached a service.
 type Provenance struct {
 	At           time.Time // market time
 	Since        time.Time // from when on is counted: an hour before, or less where there was more than is read
 	Own          int
 	Provider     int
 	Outside      int        // external and unattributed
-	Unattributed int        // whether it reached a service or not
+	Unattributed int        // of Outside
 	Peer         netip.Addr // that most of the unattributed came from
 }
 
@@ -34,6 +36,12 @@ type Provenance struct {
 func (t Provenance) mostlyOwn() bool {
 	all := t.Own + t.Provider + t.Outside
 	return all >= ownMin && 10*t.Own > 9*all
+}
+
+// unattributable says whether so many calls from outside cannot be attributed that a proxy may be behind it. A header costs nothing, so a few are no
+// news; a caller who pays for more, or has trials for more, can still feign a proxy.
+func (t Provenance) unattributable() bool {
+	return t.Unattributed >= unattributedMin && 10*t.Unattributed >= t.Outside
 }
 
 // A TrafficNotice is what the operator is to be told of where traffic comes from: that it is so, or that it is so no longer.
@@ -57,11 +65,12 @@ func (t Provenance) notices(open []notify.Notice) []TrafficNotice {
 			"They move no strikes, so next to nothing is known of the services. Callers that come through a proxy of ours which MARKET_TRUSTED_PROXIES "+
 			"does not name would look like this", t.Own, t.Own+t.Provider+t.Outside, t.Since.UTC().Format("15:04 UTC")),
 			"not nearly all calls are our own any more"},
-		{notify.UnattributedTraffic, t.Unattributed > 0, fmt.Sprintf("%d calls since %s came with forwarded headers from a peer that is no configured proxy, "+
-			"or from a proxy that did not say for whom it asks; most of them from %s. Their callers cannot be told apart: what they do counts, and as if one "+
-			"had done it all. If that is a proxy of yours, name it in MARKET_TRUSTED_PROXIES and let it set X-Forwarded-For",
-			t.Unattributed, t.Since.UTC().Format("15:04 UTC"), t.Peer),
-			"every call is attributed again"},
+		{notify.UnattributedTraffic, t.unattributable(), fmt.Sprintf("%d of the %d calls from outside that reached a service since %s came with forwarded headers from a "+
+			"peer that is no configured proxy, or from a proxy that did not say for whom it asks; most of them from %s. Their callers cannot be told apart: what they do "+
+			"counts, and as if one had done it all. If that is a proxy of yours, name it in MARKET_TRUSTED_PROXIES and let it set X-Forwarded-For. "+
+			"A single caller can send such headers: if it is none of yours, there is nothing to do",
+			t.Unattributed, t.Outside, t.Since.UTC().Format("15:04 UTC"), t.Peer),
+			"nearly every call from outside is attributed again"},
 	} {
 		at := slices.IndexFunc(open, func(n notify.Notice) bool { return n.Kind == is.kind })
 		switch {
@@ -83,18 +92,18 @@ WITH own AS MATERIALIZED (
 	 ORDER BY recorded_at DESC LIMIT $2
 ), span AS (
 	SELECT CASE WHEN count(*) = $2 THEN min(recorded_at) ELSE market_now() - $1::interval END AS since, count(*)::int AS own FROM own
-), stranger AS MATERIALIZED (
-	SELECT d.source FROM deliveries d
-	 WHERE d.origin <> 'external' AND d.origin = 'unattributed' AND d.recorded_at > (SELECT since FROM span)
+), outside AS MATERIALIZED (
+	SELECT d.origin, d.source FROM deliveries d
+	 WHERE d.asked AND d.origin IN ('external', 'unattributed') AND d.recorded_at > (SELECT since FROM span)
 	 ORDER BY d.recorded_at DESC LIMIT $2
+), stranger AS (
+	SELECT source FROM outside WHERE origin = 'unattributed'
 )
 SELECT market_now(), since, own,
        (SELECT count(*)::int FROM (SELECT 1 FROM deliveries d
 	     WHERE d.origin <> 'external' AND d.origin = 'provider' AND d.asked AND d.recorded_at > (SELECT since FROM span)
 	     ORDER BY d.recorded_at DESC LIMIT $2) provider),
-       (SELECT count(*)::int FROM (SELECT 1 FROM deliveries d
-	     WHERE d.asked AND d.origin IN ('external', 'unattributed') AND d.recorded_at > (SELECT since FROM span)
-	     ORDER BY d.recorded_at DESC LIMIT $2) outside),
+       (SELECT count(*)::int FROM outside),
        (SELECT count(*)::int FROM stranger),
        (SELECT source FROM stranger GROUP BY source ORDER BY count(*) DESC, source LIMIT 1)
   FROM span`

@@ -3,6 +3,7 @@ package delivery
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func TestProvenance_MostlyOwn_IsOverNineTenthsOfFifty(t *testing.T) {
 func TestProvenance_Notices_AreRaisedAtOnceAndStayForAnHour(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	own, quiet, strange := Provenance{At: at, Own: 60}, Provenance{At: at}, Provenance{At: at, Unattributed: 1, Outside: 1}
+	own, quiet, strange := Provenance{At: at, Own: 60}, Provenance{At: at}, Provenance{At: at, Unattributed: 10, Outside: 10}
 	since := func(kind notify.Kind, age time.Duration) []notify.Notice {
 		return []notify.Notice{{Kind: kind, RaisedAt: at.Add(-age)}}
 	}
@@ -68,6 +69,32 @@ func TestProvenance_Notices_AreRaisedAtOnceAndStayForAnHour(t *testing.T) {
 	}
 }
 
+// A header costs nothing: one caller's few calls say nothing about a proxy, and its many say that they may be one caller's.
+func TestProvenance_UnattributedIsToldFromTenAndATenthOfTheCallsFromOutside(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		unattributed, outside int
+		want                  bool
+	}{
+		"one of one":           {1, 1, false},
+		"nine of nine":         {9, 9, false},
+		"ten of ten":           {10, 10, true},
+		"ten of a hundred":     {10, 100, true},
+		"less than a tenth":    {10, 101, false},
+		"a tenth of very many": {1000, 10_000, true},
+		"none":                 {0, 0, false},
+	} {
+		got := Provenance{At: at, Since: at.Add(-time.Hour), Unattributed: tt.unattributed, Outside: tt.outside, Peer: netip.MustParseAddr("10.0.0.7")}.notices(nil)
+		if (len(got) == 1) != tt.want {
+			t.Errorf("%s: %+v, want a notice %v", name, got, tt.want)
+		}
+		if len(got) == 1 && !strings.Contains(got[0].Text, "A single caller can send such headers") {
+			t.Errorf("%s: the notice takes it for sure: %s", name, got[0].Text)
+		}
+	}
+}
+
 // came records so many trials from somewhere, as if they came now; asked says whether they reached the service.
 func (s shelf) came(t *testing.T, n int, from call.Origin, source string, asked bool) {
 	t.Helper()
@@ -93,7 +120,7 @@ func TestProvenanceOf_CountsTheLastHourByOrigin(t *testing.T) {
 	s.came(t, 2, call.Provider, "203.0.113.9", true)
 	s.came(t, 3, call.External, "198.51.100.1", true)
 	s.came(t, 2, call.Unattributed, "10.0.0.7", true)
-	s.came(t, 1, call.Unattributed, "10.0.0.8", false)
+	s.came(t, 3, call.Unattributed, "10.0.0.8", false)
 	got, err := provenanceOf(t.Context(), s.db, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +129,7 @@ func TestProvenanceOf_CountsTheLastHourByOrigin(t *testing.T) {
 		t.Errorf("counted is a span of %s", span)
 	}
 	got.At, got.Since = time.Time{}, time.Time{}
-	if want := (Provenance{Own: 4, Provider: 2, Outside: 5, Unattributed: 3, Peer: netip.MustParseAddr("10.0.0.7")}); got != want {
+	if want := (Provenance{Own: 4, Provider: 2, Outside: 5, Unattributed: 2, Peer: netip.MustParseAddr("10.0.0.7")}); got != want {
 		t.Errorf("traffic %+v, want %+v", got, want)
 	}
 
@@ -120,8 +147,8 @@ func TestProvenanceOf_CountsTheLastHourByOrigin(t *testing.T) {
 func TestWatchTraffic_OneOfManyTellsTheOperator(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	s.came(t, ownMin, call.Own, "192.0.2.1", true)
-	s.came(t, 1, call.Unattributed, "10.0.0.7", true)
+	s.came(t, 10*unattributedMin, call.Own, "192.0.2.1", true)
+	s.came(t, unattributedMin, call.Unattributed, "10.0.0.7", true)
 	watch := func(when string, want ...TrafficNotice) {
 		t.Helper()
 		told, err := WatchTraffic(t.Context(), s.db)

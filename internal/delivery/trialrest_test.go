@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"encoding/json"
 	"net/netip"
 	"testing"
 	"time"
@@ -53,6 +54,27 @@ func TestRefundPolicy_TrialRest_CountsWhatANetworkCanProvoke(t *testing.T) {
 				t.Errorf("refused for %s, %v; want %s", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// However much a service is tried, who has provoked nothing costs one look at an index that has failed trials alone.
+func TestRefundPolicy_TrialRest_WhoProvokedNothingCostsOneLook(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.many(t, true, 1000)
+	s.write(t, `ANALYZE deliveries`)
+	var plan string
+	err := s.db.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+provokedSQL, s.endpoint.ID, call.Network(source), refundRestMax, 5).Scan(&plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plans []struct{ Plan planNode }
+	if err := json.Unmarshal([]byte(plan), &plans); err != nil {
+		t.Fatal(err)
+	}
+	scans := plans[0].Plan.scansOf("deliveries")
+	if len(scans) != 1 || scans[0].Index != "deliveries_failed_trials" || scans[0].Rows > 5 || scans[0].Removed > 0 {
+		t.Errorf("scans %+v of\n%s", scans, plan)
 	}
 }
 

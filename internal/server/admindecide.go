@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -24,9 +25,9 @@ func (s *Server) adminDecide(c echo.Context) error {
 		return err
 	}
 	asked := decisionAsked{action: action(form.Get("action")), strike: form.Get("strike"), seen: form.Get("state_since"), reason: strings.Join(strings.Fields(form.Get("reason")), " ")}
-	slug, err := s.decide(c, asked)
+	decided, err := s.decide(c, asked)
 	if err == nil {
-		return c.Redirect(http.StatusSeeOther, "/admin/strikes/"+url.PathEscape(slug)+"?done="+url.QueryEscape(string(asked.action)))
+		return c.Redirect(http.StatusSeeOther, "/admin/strikes/"+url.PathEscape(decided.Service)+"?done="+strconv.FormatInt(decided.Entry, 10))
 	}
 	no, refused := errors.AsType[*refusal.Error](err)
 	if !refused {
@@ -43,23 +44,23 @@ func (s *Server) adminDecide(c echo.Context) error {
 	return s.writeStrikePage(c, statusFor(no.Reason, false), asked)
 }
 
-// decide does what a form asks for, and returns the slug of the service that it was about.
-func (s *Server) decide(c echo.Context, asked decisionAsked) (string, error) {
+// decide does what a form asks for.
+func (s *Server) decide(c echo.Context, asked decisionAsked) (delivery.Decision, error) {
 	if _, known := dones[asked.action]; !known {
-		return "", refusal.New(call.NotFound, "there is no such decision")
+		return delivery.Decision{}, refusal.New(call.NotFound, "there is no such decision")
 	}
 	order, err := asked.order()
 	if err != nil {
-		return "", err
+		return delivery.Decision{}, err
 	}
 	decision, err := s.order(c, asked, order)
 	if err != nil {
-		return "", err
+		return delivery.Decision{}, err
 	}
 	if decision.Before.State != decision.After.State {
 		s.reload(c)
 	}
-	return decision.Service, nil
+	return decision, nil
 }
 
 // order reads a form as the API reads its body.

@@ -129,7 +129,7 @@ func evidenceOnPageOf(e strikes.Evidence) evidenceOnPage {
 	if said.Bytes > call.HashedMax {
 		row.Hashed = "of the first " + count(call.HashedMax)
 	}
-	row.Snippet = plain(said.Snippet)
+	row.Snippet = strings.Join(linesOf(said.Snippet), "\n")
 	if said.Binary() {
 		row.Body += ", no text"
 	}
@@ -140,7 +140,7 @@ func answerWords(e strikes.Evidence) string {
 	if e.Status == 0 {
 		return "No whole answer in " + span(e.Latency)
 	}
-	return "Status " + strconv.Itoa(e.Status) + " after " + span(e.Latency)
+	return "Status " + strconv.Itoa(e.Status) + " in " + span(e.Latency)
 }
 
 // othersWords says whether it may have been us: how many other services failed at the same time.

@@ -208,7 +208,7 @@ func TestEvidenceOnPage_SaysWhatCameBack(t *testing.T) {
 		e    strikes.Evidence
 		want []string
 	}{
-		"text":             {strikes.Evidence{Status: 500, Latency: 40 * time.Millisecond, Said: call.Said{Snippet: "x", Bytes: 1, SHA256: hash}}, []string{"Status 500 after 40 ms", "1 byte came back", "of them"}},
+		"text":             {strikes.Evidence{Status: 500, Latency: 40 * time.Millisecond, Said: call.Said{Snippet: "x", Bytes: 1, SHA256: hash}}, []string{"Status 500 in 40 ms", "1 byte came back", "of them"}},
 		"more than wanted": {strikes.Evidence{Status: 500, Said: call.Said{Snippet: "x", Bytes: 70_000, Cut: true, SHA256: hash}}, []string{"More than 70,000 bytes came back", "of the first 65,536"}},
 		"no text":          {strikes.Evidence{Status: 500, Said: call.Said{Bytes: 9, SHA256: hash}}, []string{"9 bytes came back, no text"}},
 		"nothing":          {strikes.Evidence{Latency: 10 * time.Second, Error: "connect: refused"}, []string{"No whole answer in 10 s", "connect: refused", "Not known."}},

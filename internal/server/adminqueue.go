@@ -36,7 +36,8 @@ type queueRow struct {
 	Words        string
 	Facts        []fact
 	NextFailure  string
-	Clears       string
+	Clears       string // by whom what failed was cleared, within Within; empty: by nobody
+	Within       string
 	Appeals      string // how many are not answered; empty: none
 }
 
@@ -90,7 +91,7 @@ func (s *Server) queueRowOf(sum strikes.Summary) queueRow {
 	return queueRow{
 		Slug: sum.Slug, Name: plain(sum.Name), State: badgeOf(catalog.State(sum.State), s.rest(sum.Service), false, false),
 		Count: fmt.Sprintf("%d of %d", sum.Open, sum.Policy.Limit), Concentrated: sum.Concentrated, Words: upperFirst(sum.Words),
-		Facts: spreadFacts(sum.Spread), NextFailure: upperFirst(sum.Next) + ".", Clears: upperFirst(sum.ClearedWords),
+		Facts: spreadFacts(sum.Spread), NextFailure: upperFirst(sum.Next) + ".", Clears: upperFirst(sum.ClearedWords), Within: span(sum.Policy.Window),
 	}
 }
 
@@ -129,17 +130,17 @@ func roughly(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return "one moment"
-	case d < 2*time.Minute:
-		return span(d.Truncate(time.Second))
-	case d < 2*time.Hour:
-		return span(d.Truncate(time.Minute))
+	case d.Round(time.Second) < 2*time.Minute:
+		return span(d.Round(time.Second))
+	case d.Round(time.Minute) < 2*time.Hour:
+		return span(d.Round(time.Minute))
 	}
-	return span(d.Truncate(time.Hour))
+	return span(d.Round(time.Hour))
 }
 
 // shelfRules says when a service leaves the shelf for its strikes.
 func shelfRules(p strikes.Policy) string {
-	text := fmt.Sprintf("%s that opened within %s take a service off the shelf. A success clears what failed before it was asked.", plural(p.Limit, "strike", "strikes"), roughly(p.Window))
+	text := fmt.Sprintf("%s that opened within %s take a service off the shelf. A success clears what failed before it was asked.", plural(p.Limit, "strike", "strikes"), span(p.Window))
 	if p.Sources > 1 {
 		text += fmt.Sprintf(" With evidence from fewer than %d networks it is held for a review instead.", p.Sources)
 	}

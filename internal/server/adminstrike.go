@@ -87,7 +87,7 @@ func (s *Server) writeStrikePage(c echo.Context, status int, sent decisionAsked)
 	if sum.Open > 0 {
 		page.Summary = &row
 	}
-	if done := dones[action(c.QueryParam("done"))]; done != "" && sent == (decisionAsked{}) {
+	if done := told.done(c.QueryParam("done")); done != "" && sent == (decisionAsked{}) {
 		page.Done = fmt.Sprintf("%s The service is %s, with %s.", done, page.State.Word, page.Enforced.Count)
 	}
 	for _, d := range read.Delistings {
@@ -115,7 +115,7 @@ func (s *Server) writeStrikePage(c echo.Context, status int, sent decisionAsked)
 // delistingWords says by what strikes took a service off the shelf.
 func delistingWords(d strikes.Delisting) string {
 	text := fmt.Sprintf("%s at %s by %s within %s, of %d that it takes, with evidence from %s", upperFirst(d.Verdict.String()), humanTime(d.At),
-		plural(d.Open, "strike", "strikes"), roughly(d.Window), d.Limit, plural(d.Sources, "network", "networks"))
+		plural(d.Open, "strike", "strikes"), span(d.Window), d.Limit, plural(d.Sources, "network", "networks"))
 	if d.Needed > 1 {
 		text += fmt.Sprintf(" of %d that it needs", d.Needed)
 	}
@@ -151,6 +151,19 @@ func (s *Server) readTold(ctx context.Context, service uuid.UUID, of []strikes.S
 		return told{}, err
 	}
 	return t, nil
+}
+
+// done says what was decided by the entry of the audit that an address names. An address may be anybody's, so the entry has to be one of this service.
+func (t told) done(entry string) string {
+	for _, e := range t.audit {
+		if strconv.FormatInt(e.ID, 10) == entry {
+			if e.Action == audit.Uphold && e.Subject.Kind == audit.KindService {
+				return dones[actLeave]
+			}
+			return dones[action(e.Action)]
+		}
+	}
+	return ""
 }
 
 // add puts beside a strike what was said and decided about it. A decision stands until somebody appeals.

@@ -199,6 +199,8 @@ func TestWords_RoundInNobodysFavour(t *testing.T) {
 		percent(1): "100 %", percent(0.9999): "99.9 %", percent(0.982): "98.2 %", percent(0): "0 %", percent(1.0 / 3): "33.3 %",
 		span(900 * time.Microsecond): "under 1 ms", span(time.Millisecond): "1 ms", span(999 * time.Millisecond): "999 ms",
 		span(1250 * time.Millisecond): "1.3 s", span(90 * time.Second): "90 s", span(10 * time.Minute): "10 minutes", span(24 * time.Hour): "24 hours",
+		roughly(999 * time.Millisecond): "one moment", roughly(1500 * time.Millisecond): "2 s", roughly(119400 * time.Millisecond): "119 s",
+		roughly(119600 * time.Millisecond): "2 minutes", roughly(174 * time.Second): "3 minutes", roughly(2*time.Hour - time.Second): "2 hours", roughly(30*time.Hour + time.Minute): "30 hours",
 		count(0): "0", count(999): "999", count(1000): "1,000", count(1048576): "1,048,576",
 	} {
 		if got != want {

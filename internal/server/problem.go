@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -124,15 +125,17 @@ func setRetryAfter(h http.Header, wait time.Duration) {
 
 // writeJSON writes a document that no cache may keep.
 func (s *Server) writeJSON(c echo.Context, status int, mime string, document any) error {
-	body, err := json.Marshal(document)
-	if err != nil {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false) // nobody takes it for a page: its type is one of JSON, and not to be guessed
+	if err := e.Encode(document); err != nil {
 		return err
 	}
 	h := c.Response().Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 	limitWrite(c)
-	return c.Blob(status, mime, body)
+	return c.Blob(status, mime, bytes.TrimSuffix(body.Bytes(), []byte("\n")))
 }
 
 // limitWrite bounds how long a caller may take to read an answer: one that does not read holds up a stop, and a connection, no longer.

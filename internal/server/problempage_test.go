@@ -77,3 +77,16 @@ func TestProblemPage_SpeaksOfMoneyOnlyOnTheWayOfACall(t *testing.T) {
 		}
 	}
 }
+
+// Nobody takes our JSON for a page, so it is as readable, and as long, as what is in it.
+func TestWriteJSON_IsNotEscapedForPages(t *testing.T) {
+	t.Parallel()
+	answer := newTestServer().answerTo(t, "/api/v1/services", http.Header{}, refusal.New(call.InvalidRequest, "a < b & c > d"))
+	h, body := answer.Header(), answer.Body.String()
+	if !strings.Contains(body, `"a < b & c > d"`) || strings.HasSuffix(body, "\n") || !json.Valid([]byte(body)) {
+		t.Errorf("%s", body)
+	}
+	if h.Get("X-Content-Type-Options") != "nosniff" || !strings.HasSuffix(h.Get("Content-Type"), "json") {
+		t.Errorf("a browser may take it for a page: %v", h)
+	}
+}

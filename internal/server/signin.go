@@ -61,7 +61,7 @@ func (s *Server) privately(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		if err := s.ourForms.Check(c.Request()); err != nil {
 			return s.writeAdminProblem(c, http.StatusForbidden, "This did not come from a page of ours",
-				"Your browser says that another site sent it. Open the page again and send its form from there.")
+				"Your browser says that another site sent it. Open the page again and send its form from there")
 		}
 		return next(c)
 	}
@@ -72,10 +72,10 @@ func (s *Server) formOf(c echo.Context) (url.Values, bool, error) {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, adminFormBytesMax)
 	if err := r.ParseForm(); err != nil {
-		return nil, false, s.writeAdminProblem(c, http.StatusBadRequest, "This form cannot be read", "It did not arrive whole, or is larger than a form of ours.")
+		return nil, false, s.writeAdminProblem(c, http.StatusBadRequest, "This form cannot be read", "It did not arrive whole, or is larger than a form of ours")
 	}
 	if current, ok := c.Get(sessionKey).(session); ok && !sameSecret(r.PostForm.Get("form"), current.formToken(s.adminToken)) {
-		return nil, false, s.writeAdminProblem(c, http.StatusForbidden, "This form is of another sign-in", "Nothing was changed. Open the page again and send its form from there.")
+		return nil, false, s.writeAdminProblem(c, http.StatusForbidden, "This form is of another sign-in", "Nothing was changed. Open the page again and send its form from there")
 	}
 	return r.PostForm, true, nil
 }
@@ -173,7 +173,7 @@ func (s *Server) adminFrame(c echo.Context, at string) frame {
 	return f
 }
 
-// writeAdminProblem tells an admin in words why something was not done.
+// writeAdminProblem tells an admin in words why something was not done. The page ends the detail with a full stop, as it does that of a refusal.
 func (s *Server) writeAdminProblem(c echo.Context, status int, headline, detail string) error {
 	return s.writePage(c, status, problemTemplate, problemPage{frame: s.adminFrame(c, ""), Status: strconv.Itoa(status), Headline: headline, Detail: detail,
 		Next: "Go back to the admin's pages, and look at what is there now."})

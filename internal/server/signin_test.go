@@ -247,6 +247,8 @@ func TestAdminForms_OfOtherSitesAreRefused(t *testing.T) {
 		answer := d.ask(http.MethodPost, "/admin/session/end", tt.form, append([]string{"Cookie", cookie}, tt.headers...)...)
 		if page := bodyOf(t, answer); answer.StatusCode != tt.want || (len(answer.Cookies()) == 1) != (tt.want == http.StatusSeeOther) {
 			t.Errorf("%s: %d, want %d\n%s", name, answer.StatusCode, tt.want, page)
+		} else if strings.Contains(page, "..") {
+			t.Errorf("%s: a sentence ends twice\n%s", name, page)
 		}
 	}
 	if answer := d.signIn(signInToken, "Sec-Fetch-Site", "cross-site"); answer.StatusCode != http.StatusForbidden || len(answer.Cookies()) != 0 {

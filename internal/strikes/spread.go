@@ -78,10 +78,10 @@ func within(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return ""
-	case d < 2*time.Minute:
-		return fmt.Sprintf(" in %d s", d/time.Second)
-	case d < 2*time.Hour:
-		return fmt.Sprintf(" in %d min", d/time.Minute)
+	case d.Round(time.Second) < 2*time.Minute:
+		return fmt.Sprintf(" in %d s", d.Round(time.Second)/time.Second)
+	case d.Round(time.Minute) < 2*time.Hour:
+		return fmt.Sprintf(" in %d min", d.Round(time.Minute)/time.Minute)
 	}
-	return fmt.Sprintf(" in %d h", d/time.Hour)
+	return fmt.Sprintf(" in %d h", d.Round(time.Hour)/time.Hour)
 }

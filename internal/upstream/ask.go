@@ -37,7 +37,7 @@ type Result struct {
 	Body          []byte      // of a served answer, as it came, content encoding and all
 	ServiceAnswer []byte      // of an answer that turned the request down: its body, where that is JSON or text, cut to 4 KB
 	RetryAfter    time.Duration
-	Latency       time.Duration // of a stream: the time in which the service was waited for
+	Latency       time.Duration // until it was known how it answered; of a stream: the time in which the service was waited for
 	Streamed      bool          // the answer went to a Sink as it came
 	Error         string        // of an answer that failed: its kind in a few words of ours, such as "connect: refused"
 	Said          call.Said     // what came back with it
@@ -60,12 +60,20 @@ func (r Result) ended(s *catalog.Service) Result {
 	return r
 }
 
+// known is when it was known how the service answered.
+func (r Result) known() time.Time {
+	if r.tasted != nil && !r.tasted.known.IsZero() {
+		return r.tasted.known
+	}
+	return time.Now()
+}
+
 // Ask sends a request to a service, once, and waits for the answer at most as long as the endpoint's timeout. ctx should not end with
 // the caller's connection; ending it stops the request and says nothing about the service.
 func (c *Client) Ask(ctx context.Context, r Request) Result {
 	started := time.Now()
 	result := c.ask(ctx, r)
-	result.Latency = time.Since(started)
+	result.Latency = result.known().Sub(started)
 	return result.ended(r.Service)
 }
 

@@ -55,7 +55,7 @@ func (c *Client) Stream(parent context.Context, r Request, to Sink) Result {
 	s.blame = func(err error) cause { return c.blame(parent, err, p, began) }
 	s.waits.begin()
 	result := c.exchange(ctx, r, p, s.why, s.pass)
-	s.waits.end()
+	s.waits.endAt(result.known())
 	result.Latency = s.waits.waited
 	return result.ended(r.Service)
 }
@@ -191,12 +191,14 @@ func (w *waits) begin() {
 }
 
 // end returns how long this wait was.
-func (w *waits) end() (waited time.Duration) {
+func (w *waits) end() (waited time.Duration) { return w.endAt(time.Now()) }
+
+func (w *waits) endAt(at time.Time) (waited time.Duration) {
 	if w.since.IsZero() {
 		return 0
 	}
 	w.timer.Stop()
-	waited = time.Since(w.since)
+	waited = at.Sub(w.since)
 	w.waited += waited
 	w.since = time.Time{}
 	return waited

@@ -31,8 +31,9 @@ type tasting struct {
 	head        []byte
 	hash        hash.Hash
 	bytes       int64
-	whole       bool // nothing came after that
-	broken      bool // it broke off within the head
+	whole       bool      // nothing came after that
+	broken      bool      // it broke off within the head
+	known       time.Time // when all was there that the call waits for: what came later was read out of curiosity; zero: nothing did
 }
 
 func newTasting(response *http.Response) *tasting {
@@ -73,6 +74,7 @@ func tasteOf(response *http.Response, told bool, stop func()) *tasting {
 	if told && !t.read(response.Body, tastedMax) {
 		return t
 	}
+	t.known = time.Now()
 	defer time.AfterFunc(tasteTime, stop).Stop()
 	t.read(response.Body, call.HashedMax+1)
 	return t

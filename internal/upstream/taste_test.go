@@ -139,6 +139,34 @@ func TestClient_Ask_WaitsShortlyForTheBodyOfAnAnswerThatFailed(t *testing.T) {
 	}
 }
 
+// How long a service took is said of it. What we waited for out of curiosity is ours.
+func TestClient_LatencyOfAFailureEndsWithItsStatus(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"a status":    "HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\nhalf",
+		"its framing": "HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\nhalf",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := accept(t, func(c net.Conn) {
+				says(answer)(c)
+				_, _ = io.Copy(io.Discard, c) // until we hang up
+			})
+			r := requestTo(serviceAt(t, url, func(e *catalog.Endpoint) { e.Timeout = time.Minute }))
+			started := time.Now()
+			asked := development().Ask(t.Context(), r)
+			if took := time.Since(started); asked.Reason == call.OK || asked.Latency <= 0 || took-asked.Latency < tasteTime-100*time.Millisecond {
+				t.Errorf("asked: %q with a latency of %s of %s (%v)", asked.Reason, asked.Latency, took, asked.Err)
+			}
+			started = time.Now()
+			streamed := development().Stream(t.Context(), streamOf(t, url, func(e *catalog.Endpoint) { e.Timeout = time.Minute }), &taker{})
+			if took := time.Since(started); streamed.Reason == call.OK || streamed.Latency <= 0 || took-streamed.Latency < tasteTime-100*time.Millisecond {
+				t.Errorf("streamed: %q with a latency of %s of %s (%v)", streamed.Reason, streamed.Latency, took, streamed.Err)
+			}
+		})
+	}
+}
+
 // What a caller is told of a refusal is waited for as before: a service may think about its words.
 func TestClient_Ask_WaitsForTheWordsOfARefusal(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func (f *Facilitator) open(t testing.TB) {
 
 func (f *Facilitator) stop(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	if err := f.Desk.Stop(ctx); err != nil {
 		t.Errorf("stop the facilitator: %v", err)

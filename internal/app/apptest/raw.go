@@ -13,7 +13,7 @@ import (
 // SendBytes sends a request whose target and headers stand on the wire exactly as given: no client library has tidied them up.
 func (w *World) SendBytes(t testing.TB, method, target, body string, headers ...string) Answer {
 	t.Helper()
-	connection, err := (&net.Dialer{Timeout: patience}).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.URL, "http://"))
+	connection, err := (&net.Dialer{Timeout: Patience}).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (w *World) Env(name string) string {
 // Stop stops the program as a signal does, and closes our own connections to its database.
 func (w *World) Stop(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
 	if err := w.App.Stop(ctx); err != nil {
 		t.Fatalf("stop: %v", err)

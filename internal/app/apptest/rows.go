@@ -3,6 +3,8 @@ package apptest
 import (
 	"testing"
 	"time"
+
+	"market/internal/call"
 )
 
 // Rows is what calls have left in the database.
@@ -25,6 +27,20 @@ func (w *World) Rows(t testing.TB) Rows {
 		t.Fatal(err)
 	}
 	return r
+}
+
+const refusalsSQL = `
+SELECT coalesce(sum(count), 0)::int
+  FROM refusal_counts r JOIN endpoints e ON e.id = r.endpoint_id JOIN services s ON s.id = e.service_id
+ WHERE s.slug = $1 AND reason = $2`
+
+// Refusals is how many calls of a service were refused for a reason before any money moved, with or without a record of their own.
+func (w *World) Refusals(t testing.TB, slug string, reason call.Reason) (n int) {
+	t.Helper()
+	if err := w.DB.QueryRow(t.Context(), refusalsSQL, slug, string(reason)).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // A Delivery is what is kept of a call and not shown to everybody.

@@ -35,7 +35,7 @@ const (
 	burst = 30
 	// AdminToken is the admin's in every world.
 	AdminToken = "a-token-of-the-tests-only"
-	patience   = 60 * time.Second // until something that has to happen counts as not happening
+	Patience   = 60 * time.Second // until something that has to happen counts as not happening
 )
 
 // A World is one running marketplace.
@@ -152,7 +152,7 @@ func (w *World) start(t testing.TB) error {
 	}
 	w.Treasury = k.Address()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		if err := a.Stop(ctx); err != nil && !a.Killed() {
 			t.Errorf("stop: %v", err)
@@ -251,7 +251,7 @@ func (w *World) Admin(t testing.TB, method, path string, body any) (int, map[str
 // Eventually waits until something holds, looking often, and fails the test where it does not come to.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -3,29 +3,16 @@ package corpustest
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 )
 
 var update = flag.Bool("update", false, "write docs/corpus.md instead of comparing it")
 
-const docsFile = "../../../docs/corpus.md"
-
 // The page of all rows says what the rows say.
 func TestDocs_ThePageIsThatOfTheTable(t *testing.T) {
 	t.Parallel()
-	want := page()
-	if *update {
-		if err := os.WriteFile(docsFile, []byte(want), 0o644); err != nil { //nolint:gosec // a document
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(docsFile)
-	if err != nil || string(got) != want {
-		t.Errorf("%s is not what the table says (%v): go test ./internal/app/corpustest -run TestDocs -update", docsFile, err)
-	}
+	sheet(numbered()).HoldPage(t, page(), *update)
 }
 
 // page is the table for people.
@@ -46,13 +33,6 @@ that of all calls of the line. Numbers such as B87 are cases of public bug repor
 
 This page is written by `+"`go test ./internal/app/corpustest -run TestDocs -update`"+`.
 `, len(rows))
-	title := ""
-	for _, p := range rows {
-		if p.title != title {
-			title = p.title
-			fmt.Fprintf(&b, "\n## %s\n\n| what happens | %s |\n|%s\n", title, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)+1))
-		}
-		fmt.Fprintf(&b, "| %s | %s |\n", p.name, strings.Join(p.want.cells(), " | "))
-	}
+	b.WriteString(sheet(rows).Markdown())
 	return b.String()
 }

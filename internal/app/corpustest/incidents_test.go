@@ -20,13 +20,11 @@ func barrier(calls int) http.HandlerFunc {
 		}
 		select {
 		case <-all:
-		case <-time.After(patience): // somebody did not come, and the row fails
+		case <-time.After(apptest.Patience): // somebody did not come, and the row fails
 		}
 		apptest.Fails(rw, r)
 	}
 }
-
-const patience = 30 * time.Second
 
 // atOnce makes so many calls at once, each at the next of the doors.
 func (s *stage) atOnce(calls int, make func() (apptest.Asking, string), doors ...*apptest.World) {
@@ -48,6 +46,20 @@ func (s *stage) trialCall() (apptest.Asking, string) { return s.ask.Trial(), "" 
 
 // held is the body of a call that a slow service holds.
 const held = `{"n":7}`
+
+// overtaken begins a call that the service holds, and meanwhile fails another one. The call that is held is the one that is judged: end has it end.
+func (s *stage) overtaken(then http.HandlerFunc) (end func()) {
+	s.Helper()
+	slow := newSlow(s, held, then, apptest.Fails)
+	answer := s.begin(s.ask.With(held), s.signed())
+	<-slow.held
+	s.pay()
+	s.must("upstream_5xx")
+	return func() {
+		slow.let()
+		s.judgeOn(answer())
+	}
+}
 
 // incidentRows are failures that belong together, and some that do not.
 func incidentRows() []row {
@@ -73,54 +85,42 @@ func incidentRows() []row {
 			s.askedTimes(1)
 		}),
 		plays("calls that a rest refuses do not make it longer", served.moving(4, 3), func(s *stage) {
+			s.wait(14 * time.Minute) // where nobody else's calls take of its rest
 			s.fails(s.pay)
-			s.wait(25 * time.Second)
+			s.wait(20 * time.Second)
 			s.rests(s.pay)
 			s.wait(15 * time.Second) // and not to the end: the calls take a while of their own
 			s.rests(s.pay)
-			s.wait(21 * time.Second)
+			s.wait(26 * time.Second)
 			s.service.Do(apptest.Works)
 			s.pay()
 		}),
 		plays("calls that a rest refuses count nothing", fails(call.Upstream5xx).striking(2, 2).moving(6, 6), func(s *stage) {
+			s.wait(18 * time.Minute) // as above
 			s.fails(s.pay)
 			for range 4 {
-				s.wait(10 * time.Second)
+				s.wait(7 * time.Second)
 				s.rests(s.pay)
 			}
-			s.wait(21 * time.Second)
+			s.wait(33 * time.Second)
 			s.pay()
 			s.askedTimes(2)
 		}),
 		plays("a call that was asked before the failure fails long after the rest", fails(call.Upstream5xx).striking(1, 2).moving(2, 2), func(s *stage) {
-			slow := newSlow(s, held, apptest.Fails, apptest.Fails)
-			late := s.begin(s.ask.With(held), s.signed())
-			<-slow.held
-			s.pay()
-			s.must("upstream_5xx")
+			s.wait(20 * time.Minute) // where nobody else works while the service holds the call
+			end := s.overtaken(apptest.Fails)
 			s.over()
-			slow.let()
-			s.judgeOn(late())
+			end()
 		}),
 		plays("a call that was asked before the failure fails after a success has cleared it", fails(call.Upstream5xx).striking(0, 0).moving(3, 2), func(s *stage) {
-			slow := newSlow(s, held, apptest.Fails, apptest.Fails)
-			late := s.begin(s.ask.With(held), s.signed())
-			<-slow.held
-			s.pay()
-			s.must("upstream_5xx")
+			s.wait(24 * time.Minute) // where nobody else works while the service holds the call
+			end := s.overtaken(apptest.Fails)
 			s.over()
 			s.serves(s.pay)
-			slow.let()
-			s.judgeOn(late())
+			end()
 		}),
 		plays("a call that was asked before the failure is served after it, which clears nothing", served.striking(1, 1).restingFor(rest).moving(2, 1), func(s *stage) {
-			slow := newSlow(s, held, apptest.Works, apptest.Fails)
-			early := s.begin(s.ask.With(held), s.signed())
-			<-slow.held
-			s.pay()
-			s.must("upstream_5xx")
-			slow.let()
-			s.judgeOn(early())
+			s.overtaken(apptest.Works)()
 		}),
 		plays("a success that is asked after the rest clears the strike", served.moving(2, 1), func(s *stage) { s.fails(s.pay); s.over(); s.serves(s.pay) }),
 		plays("a trial success clears what paid calls counted", served.moving(2, 2), func(s *stage) {

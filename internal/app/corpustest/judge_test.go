@@ -3,6 +3,7 @@ package corpustest
 import (
 	"cmp"
 	"net/http"
+	"testing"
 	"time"
 
 	"market/internal/app/apptest"
@@ -22,10 +23,61 @@ func (s *stage) judge() {
 	if w.status != 0 {
 		s.judgeAnswer()
 	}
-	if w.outcome != "" && s.call != "" {
+	switch {
+	case w.outcome == "" || s.goesOn:
+	case s.call != "":
 		s.judgeRecord()
+	case onlyCounted(w):
+		s.judgeCount()
+	default:
+		s.Errorf("the answer names no call whose record could be held against %s, %s, %s", w.outcome, w.reason, w.party)
 	}
 	s.judgeService()
+}
+
+// onlyCounted says that a call which ends like that leaves no record that its caller could ask for: it is counted, and that is all.
+func onlyCounted(w want) bool {
+	if w.outcome != call.Refused {
+		return false
+	}
+	switch w.reason {
+	case call.PaymentMalformed, call.PaymentMismatch, call.PaymentInvalid, call.PayerUnfunded, call.RefundLimit, call.NotListed, call.NotReady, call.OverCapacity:
+		return true
+	}
+	return false
+}
+
+// judgeCount sees that the refusal was counted. Nothing that people are shown has these counts, so it looks into the database.
+func (s *stage) judgeCount() {
+	s.Helper()
+	if s.trial && s.row.want.reason == call.NotListed {
+		return // whether trials are offered is looked at before anything is measured
+	}
+	if n := s.Refusals(s, s.service.Slug, s.row.want.reason); n == 0 {
+		s.Errorf("the refusal is not counted as %s", s.row.want.reason)
+	}
+}
+
+// A row whose call leaves a record can not end without one; only what is counted and no more can.
+func TestJudge_OnlyWhatIsOnlyCountedNeedsNoRecord(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want want
+		only bool
+	}{
+		{refused(call.PaymentInvalid, 402), true},
+		{refused(call.OverCapacity, 503), true},
+		{refused(call.InputInvalid, 422), false},
+		{refused(call.NotLive, 503), false},
+		{turnedDown(422), false},
+		{served, false},
+		{fails(call.Upstream5xx), false},
+		{resting, false},
+	} {
+		if got := onlyCounted(c.want); got != c.only {
+			t.Errorf("%s %s is only counted: %v, want %v", c.want.outcome, c.want.reason, got, c.only)
+		}
+	}
 }
 
 func (s *stage) judgeAnswer() {

@@ -7,6 +7,7 @@ import (
 
 	"market/internal/app"
 	"market/internal/app/apptest"
+	"market/internal/postgres"
 )
 
 // A place is a market as rows need it. Rows of one place share a market, each with a service and payers of its own.
@@ -21,6 +22,8 @@ type place struct {
 	stagger time.Duration
 	// advance lets the time of the clock pass.
 	advance func(m *market, from, to int64)
+	// passes says that the time of the clock is the market's, which passes by itself too.
+	passes bool
 }
 
 // A market is one running place.
@@ -45,7 +48,12 @@ func (p *place) open(t testing.TB, rows int) *market {
 	m.World = apptest.StartWith(t, apptest.Setup{Burst: 100_000, Confirmations: p.confirmations, Quiet: true,
 		Options: append([]app.Option{app.WithResolver(m.names)}, p.options...)}, env...)
 	if p.atOnce == 0 {
-		m.clock = newClock(rows, func(from, to int64) { p.advance(m, from, to) })
+		var passed func() int64
+		if p.passes {
+			began := m.now()
+			passed = func() int64 { return int64(m.now().Sub(began)) }
+		}
+		m.clock = newClock(rows, func(from, to int64) { p.advance(m, from, to) }, passed)
 	}
 	replica := func(wrong time.Duration) func() *apptest.World {
 		return sync.OnceValue(func() *apptest.World {
@@ -56,11 +64,20 @@ func (p *place) open(t testing.TB, rows int) *market {
 	return m
 }
 
+// now is the market's time.
+func (m *market) now() time.Time {
+	now, err := postgres.MarketNow(m.t.Context(), m.DB)
+	if err != nil {
+		m.t.Error(err)
+	}
+	return now
+}
+
 var (
 	// moments is where nothing waits for time to pass.
 	moments = &place{name: "a moment", atOnce: 8}
 	// hours is where the market's time passes as the rows want it.
-	hours = &place{name: "hours", stagger: 7 * time.Second, advance: func(m *market, from, to int64) { m.Shift(m.t, time.Duration(to-from)) }}
+	hours = &place{name: "hours", stagger: 7 * time.Second, passes: true, advance: func(m *market, from, to int64) { m.Shift(m.t, time.Duration(to-from)) }}
 	// unfolded is where every failure is a strike of its own.
 	unfolded = &place{name: "every failure counts", env: []string{"MARKET_STRIKE_FOLD=0"}, atOnce: 4}
 )

@@ -80,7 +80,7 @@ func (s *stage) stands(id string, state call.State) {
 }
 
 // open says that the call which is judged has not ended yet: it is watched until its payment can not move any more.
-func (s *stage) open() { s.call = "" }
+func (s *stage) open() { s.goesOn = true }
 
 // broke makes the payer somebody who is known here and has no money any more: not a stranger, so nobody looks before the chain does.
 func (s *stage) broke() {

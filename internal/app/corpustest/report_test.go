@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"market/internal/app/apptest"
 )
@@ -49,28 +48,16 @@ func (w want) money() string {
 	return fmt.Sprintf("%d charged, %d refunded", w.paid-w.back, w.back)
 }
 
+// sheet is the table of rows as people read it.
+func sheet(rows []*played) apptest.Sheet {
+	s := apptest.Sheet{Of: "corpus", First: "what happens", Columns: columns}
+	for _, p := range rows {
+		s.Lines = append(s.Lines, apptest.Line{Title: p.title, Name: p.name, Cells: p.want.cells()})
+	}
+	return s
+}
+
 // text is the table of what was played. failed says that something went wrong, a row or not.
 func text(rows []*played, tally *apptest.Tally, failed bool) string {
-	var (
-		b     strings.Builder
-		title string
-	)
-	b.WriteString("What happens to calls, and what becomes of them.\n")
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for i, p := range rows {
-		if tally.At(i) == apptest.Unrun {
-			continue
-		}
-		if p.title != title {
-			title = p.title
-			fmt.Fprintf(w, "\n%s\n\t%s\n", title, strings.Join(columns, "\t"))
-		}
-		line := strings.Join(p.want.cells(), "\t")
-		if tally.At(i) == apptest.Otherwise {
-			line = "FAILED, want " + line
-		}
-		fmt.Fprintf(w, "%s\t%s\n", p.name, line)
-	}
-	_ = w.Flush() // into memory
-	return b.String() + "\n" + tally.Line(failed)
+	return "What happens to calls, and what becomes of them.\n" + sheet(rows).Text(tally) + "\n" + tally.Line(failed)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -42,7 +43,12 @@ func numbered() []*played {
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	rows := numbered()
-	tally := apptest.NewTally(len(rows))
+	missing := gaps(rows)
+	tally := apptest.NewTally(len(rows) + len(missing)) // what has no scenario counts as one that failed
+	for n, complaint := range missing {
+		t.Error(complaint)
+		tally.Ended(len(rows)+n, false)
+	}
 	places := map[*place][]*played{}
 	for _, p := range rows {
 		places[p.where] = append(places[p.where], p)
@@ -88,15 +94,50 @@ func (p *place) play(t *testing.T, rows []*played, tally *apptest.Tally) {
 	}
 	close(queue)
 	wg.Wait()
-	if p == hours {
-		m.BuryJobs(t) // of programs that have died
-	}
-	m.AwaitEnds(t)
-	in, out := m.Transfers(t, m.Treasury)
+	judgeAll(rows, tally, func() (in, out []apptest.Transfer) {
+		if p == hours {
+			m.BuryJobs(t) // of programs that have died
+		}
+		m.AwaitEnds(t)
+		return m.Transfers(t, m.Treasury)
+	})
+}
+
+// judgeAll holds the money of all rows that were played against what they say. A row that it does not come to, because the market did not come
+// to rest, is otherwise: nobody knows what became of its money.
+func judgeAll(rows []*played, tally *apptest.Tally, moved func() (in, out []apptest.Transfer)) {
+	judged := 0
+	defer func() {
+		for _, r := range rows[judged:] {
+			if r.stage != nil {
+				tally.Ended(r.number, false)
+			}
+		}
+	}()
+	in, out := moved()
 	for _, r := range rows {
 		if r.stage != nil && !r.stage.judgeMoney(in, out) {
 			tally.Ended(r.number, false)
 		}
+		judged++
+	}
+}
+
+// Where the market does not come to rest, no row that was played has passed, and one that was left out stays so.
+func TestJudgeAll_ARowWhoseMoneyIsNotJudgedHasNotPassed(t *testing.T) {
+	t.Parallel()
+	tally := apptest.NewTally(2)
+	tally.Ended(0, true)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		judgeAll([]*played{{number: 0, stage: &stage{}}, {number: 1}}, tally, func() (in, out []apptest.Transfer) {
+			runtime.Goexit() // as a test that fails for good does
+			return nil, nil
+		})
+	})
+	wg.Wait()
+	if tally.At(0) != apptest.Otherwise || tally.At(1) != apptest.Unrun {
+		t.Errorf("the rows are %v and %v, want %v and %v", tally.At(0), tally.At(1), apptest.Otherwise, apptest.Unrun)
 	}
 }
 

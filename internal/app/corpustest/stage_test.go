@@ -34,6 +34,9 @@ type stage struct {
 
 	last apptest.Answer // of the call that is judged; without a status where its end came later
 	call string         // its id
+
+	goesOn bool // it has not ended when the row does
+	trial  bool // it was made by try
 }
 
 // from has others make the calls that follow.
@@ -69,10 +72,10 @@ func (s *stage) send(a apptest.Asking, header string) apptest.Answer {
 func (s *stage) signed() string { s.Helper(); return s.Sign(s, s.payer, s.terms) }
 
 // pay makes a paid call.
-func (s *stage) pay() apptest.Answer { s.Helper(); return s.send(s.ask, s.signed()) }
+func (s *stage) pay() apptest.Answer { s.Helper(); s.trial = false; return s.send(s.ask, s.signed()) }
 
 // try makes a trial call.
-func (s *stage) try() apptest.Answer { s.Helper(); return s.send(s.ask.Trial(), "") }
+func (s *stage) try() apptest.Answer { s.Helper(); s.trial = true; return s.send(s.ask.Trial(), "") }
 
 // must checks how the call before ended.
 func (s *stage) must(reason string) {

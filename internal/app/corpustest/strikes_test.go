@@ -173,13 +173,7 @@ func strikeRows() []row {
 			s.over()
 			s.pay()
 			s.over()
-			slow := newSlow(s, held, apptest.Works, apptest.Fails)
-			early := s.begin(s.ask.With(held), s.signed())
-			<-slow.held
-			s.pay()
-			s.must("upstream_5xx")
-			slow.let()
-			s.judgeOn(early())
+			s.overtaken(apptest.Works)()
 		}),
 	}
 }

@@ -2,27 +2,14 @@ package hostiletest
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 )
 
-const docsFile = "../../../docs/hostile.md"
-
 // The page of all rows says what the rows say.
 func TestDocs_ThePageIsThatOfTheTable(t *testing.T) {
 	t.Parallel()
-	want := page()
-	if *update {
-		if err := os.WriteFile(docsFile, []byte(want), 0o644); err != nil { //nolint:gosec // a document
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(docsFile)
-	if err != nil || string(got) != want {
-		t.Errorf("%s is not what the table says (%v): go test ./internal/app/hostiletest -run TestDocs -update", docsFile, err)
-	}
+	sheet(numbered()).HoldPage(t, page(), *update)
 }
 
 // page is the table for people.
@@ -42,14 +29,7 @@ Numbers such as B93 are cases of public bug reports.
 
 This page is written by `+"`go test ./internal/app/hostiletest -run TestDocs -update`"+`.
 `, len(rows), heapMax>>20)
-	title := ""
-	for _, p := range rows {
-		if p.title != title {
-			title = p.title
-			fmt.Fprintf(&b, "\n## %s\n\n| the service | %s |\n|%s\n", title, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)+1))
-		}
-		fmt.Fprintf(&b, "| %s | %s |\n", p.name, strings.Join(p.want.cells(), " | "))
-	}
+	b.WriteString(sheet(rows).Markdown())
 	return b.String()
 }
 

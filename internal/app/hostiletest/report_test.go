@@ -3,7 +3,6 @@ package hostiletest
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"market/internal/app/apptest"
 )
@@ -28,29 +27,16 @@ func (w want) cells() []string {
 	return []string{string(w.outcome), string(w.reason), string(w.party), gets, string(w.cost), strike, rests}
 }
 
+// sheet is the table of rows as people read it.
+func sheet(rows []*played) apptest.Sheet {
+	s := apptest.Sheet{Of: "hostile", First: "the service", Columns: columns}
+	for _, p := range rows {
+		s.Lines = append(s.Lines, apptest.Line{Title: p.title, Name: p.name, Cells: p.want.cells()})
+	}
+	return s
+}
+
 // text is the table of what was played. failed says that something went wrong, a row or not: the memory, or the books as a whole.
 func text(rows []*played, tally *apptest.Tally, m *memory, failed bool) string {
-	var (
-		b     strings.Builder
-		title string
-	)
-	b.WriteString("What a hostile service does, and how the call ends.\n")
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for i, p := range rows {
-		if tally.At(i) == apptest.Unrun {
-			continue
-		}
-		if p.title != title {
-			title = p.title
-			fmt.Fprintf(w, "\n%s\n\t%s\n", title, strings.Join(columns, "\t"))
-		}
-		line := strings.Join(p.want.cells(), "\t")
-		if tally.At(i) == apptest.Otherwise {
-			line = "FAILED, want " + line
-		}
-		fmt.Fprintf(w, "%s\t%s\n", p.name, line)
-	}
-	_ = w.Flush() // into memory
-	fmt.Fprintf(&b, "\n%s\n%s", m, tally.Line(failed))
-	return b.String()
+	return fmt.Sprintf("What a hostile service does, and how the call ends.\n%s\n%s\n%s", sheet(rows).Text(tally), m, tally.Line(failed))
 }
