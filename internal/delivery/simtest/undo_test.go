@@ -73,6 +73,14 @@ func (m *memory) excuse(t *trip) {
 		if len(shaken) > 0 {
 			m.reconsider(r)
 		}
+		m.endRest(r)
+	}
+}
+
+// endRest ends the rest of a service that only excused failures began and kept up, whether they were evidence or only flagged.
+func (m *memory) endRest(r *record) {
+	if r.until > m.now && len(r.needs) > 0 && !slices.ContainsFunc(r.needs, func(n need) bool { return !n.excused }) {
+		r.until = m.now
 	}
 }
 
