@@ -109,7 +109,7 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 	if err := g.review.endRests(ctx, o); err != nil {
 		return err
 	}
-	groundless, err := g.shaken(ctx, groundlessSQL, o)
+	groundless, err := readShaken(g.db.Query(ctx, groundlessSQL, o.Reaches, o.ID))
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 		}
 		errs = append(errs, err)
 	}
-	left, err := g.shaken(ctx, recountSQL, o)
+	left, err := readShaken(g.db.Query(ctx, recountSQL, o.Reaches, o.ID))
 	errs = append(errs, err)
 	for _, service := range left {
 		errs = append(errs, g.review.recount(ctx, service, voidReason(o)))
@@ -129,15 +129,14 @@ func (g *Guard) undo(ctx context.Context, o outage.Outage) error {
 	return errors.Join(errs...)
 }
 
-// shaken finds strikes, or their services, of which an outage excuses evidence.
-func (g *Guard) shaken(ctx context.Context, sql string, o outage.Outage) ([]uuid.UUID, error) {
-	rows, err := g.db.Query(ctx, sql, o.Reaches, o.ID)
+// readShaken reads strikes, or their services, of which an outage excuses evidence.
+func readShaken(rows pgx.Rows, err error) ([]uuid.UUID, error) {
 	if err != nil {
-		return nil, fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
+		return nil, fmt.Errorf("find strikes of an outage: %w", err)
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
-		return nil, fmt.Errorf("find strikes of outage %s: %w", o.ID, err)
+		return nil, fmt.Errorf("find strikes of an outage: %w", err)
 	}
 	return ids, nil
 }

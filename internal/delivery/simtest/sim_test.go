@@ -76,7 +76,7 @@ func TestSim_WithTwoSourcesTheDatabaseComesToTheSameVerdicts(t *testing.T) {
 	wary.Sources = 2
 	r := newRun(t, usualSeed, wary)
 	beside := newDatabase(t, r.sequence.services, wary)
-	r.until(prefix/5, beside)
+	r.until(prefix/4, beside)
 	r.compareAll(beside)
 	r.settle()
 	r.judgeWary()
