@@ -195,8 +195,8 @@ func (s *Server) index(c echo.Context) error {
 	})
 }
 
-// readyz says whether paid work can be done now, network by network. An outage of our own is told and decides nothing: callers are refunded. A process that stops is not ready, however well it could settle: nobody is to
-// send it callers any more.
+// readyz says whether paid work can be done now, network by network. An outage of our own is told and decides nothing: callers are refunded. A process
+// that stops is not ready, however well it could settle: nobody is to send it callers any more.
 func (s *Server) readyz(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), headerTime)
 	defer cancel()
@@ -209,7 +209,10 @@ func (s *Server) readyz(c echo.Context) error {
 		}
 		status = http.StatusOK
 	}
-	body := map[string]any{"networks": networks, "outages": outageViews(s.guard.Open())}
+	body := map[string]any{"networks": networks}
+	if s.guard != nil { // a facilitator by itself asks no services, and has none
+		body["outages"] = outageViews(s.guard.Open())
+	}
 	if s.stopping() {
 		status, body["why"] = http.StatusServiceUnavailable, "the process is stopping"
 	}
