@@ -145,6 +145,8 @@ func railRows() []row {
 			s.pay()
 			s.must("settlement_pending")
 			id := s.call
+			s.until(on)
+			s.stands(id, call.Settled) // its grace begins now, and is over when the time comes that nobody waits for it
 			s.until(graceOver)
 			s.ended(id)
 			s.askedTimes(0)
@@ -223,17 +225,23 @@ func (s *stage) block(blocked bool) {
 	}
 }
 
-// takenBack drops the payer's one payment from the chain; what comes again of it is undone until the payer is unblocked.
+// takenBack drops the payer's one payment from the chain; what comes again of it is undone until the payer is unblocked. What else the same blocks held is
+// sent again by us, and is on the chain again when this returns: it must not lapse meanwhile.
 func (s *stage) takenBack() {
 	s.Helper()
 	in, _ := s.Transfers(s, s.Treasury)
 	for _, m := range in {
-		if m.From == s.payer.Address() {
-			if err := s.Chain.ReorgAgainst(s.Context(), m.Block, m.From); err != nil {
-				s.Fatal(err)
-			}
-			return
+		if m.From != s.payer.Address() {
+			continue
 		}
+		if err := s.Chain.ReorgAgainst(s.Context(), m.Block, m.From); err != nil {
+			s.Fatal(err)
+		}
+		apptest.Eventually(s, "whatever else was taken back is on the chain again", func() bool {
+			again, _ := s.Transfers(s, s.Treasury)
+			return len(again) >= len(in)-1
+		})
+		return
 	}
 	s.Fatal("the payment is not on the chain")
 }
