@@ -38,10 +38,6 @@ CREATE TRIGGER deliveries_kept BEFORE UPDATE OF id, call_id, trial, service_id, 
 CREATE INDEX deliveries_failed_of_minute ON deliveries (recorded_at DESC) INCLUDE (service_id, reason, replica)
 	WHERE outcome = 'failed' AND asked AND origin IN ('external', 'unattributed');
 
--- Whose service it is: what is registered of the host in its base URL. Empty where a program from before this migration wrote the row: then it is
--- told from the base URL.
-ALTER TABLE services ADD COLUMN provider text NOT NULL DEFAULT '';
-
 -- What the operator has to know. One row of a kind and a subject is open at a time, so that nobody is told twice of one trouble.
 CREATE TABLE notices (
 	id         uuid PRIMARY KEY,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -59,31 +60,17 @@ func newAdminServicesCommand(o *adminOptions) *cobra.Command {
 
 // newAdminMoveCommand is one decision about a service, by the name that it has in the API.
 func newAdminMoveCommand(o *adminOptions, action, short string) *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{
-		Use:   action + " SLUG --reason REASON",
-		Short: short,
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := o.client()
-			if err != nil {
-				return err
-			}
-			var now struct {
-				standing
-				Endpoints []struct{} `json:"endpoints"`
-			}
-			path := "/api/v1/admin/services/" + url.PathEscape(args[0]) + "/" + action
-			if err := client.do(cmd.Context(), http.MethodPost, path, map[string]string{"reason": reason}, &now); err != nil {
-				return err
-			}
-			now.standing.Endpoints = len(now.Endpoints)
-			return printServices(cmd.OutOrStdout(), []standing{now.standing}, o.tables(cmd.OutOrStdout()))
-		},
-	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the owner and other admins; everybody is told that the operator did it")
-	_ = cmd.MarkFlagRequired("reason") // it is a flag of this command
-	return cmd
+	return newOrderCommand(o, "services", action, "SLUG", short, "everybody is told that the operator did it", func(out io.Writer, answer json.RawMessage) error {
+		var now struct {
+			standing
+			Endpoints []struct{} `json:"endpoints"`
+		}
+		if err := json.Unmarshal(answer, &now); err != nil {
+			return errNotThisAPI
+		}
+		now.standing.Endpoints = len(now.Endpoints)
+		return printServices(out, []standing{now.standing}, o.tables(out))
+	})
 }
 
 // services reads the whole list, page by page.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -44,9 +45,20 @@ func newAdminStrikesCommand(o *adminOptions) *cobra.Command {
 
 // newAdminDecisionCommand is one decision about a strike, by the name that it has in the API.
 func newAdminDecisionCommand(o *adminOptions, action, short string) *cobra.Command {
+	return newOrderCommand(o, "strikes", action, "ID", short, "it is kept in the audit", func(out io.Writer, whole json.RawMessage) error {
+		if !o.tables(out) {
+			return printJSON(out, whole)
+		}
+		return printDecision(out, whole)
+	})
+}
+
+// newOrderCommand has something done with one of a kind, "services" or "strikes", for a reason, and prints what the API answers. told says what
+// becomes of the reason.
+func newOrderCommand(o *adminOptions, kind, action, arg, short, told string, show func(out io.Writer, answer json.RawMessage) error) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use:   action + " ID --reason REASON",
+		Use:   action + " " + arg + " --reason REASON",
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,19 +66,15 @@ func newAdminDecisionCommand(o *adminOptions, action, short string) *cobra.Comma
 			if err != nil {
 				return err
 			}
-			var whole json.RawMessage
-			path := "/api/v1/admin/strikes/" + url.PathEscape(args[0]) + "/" + action
-			if err := client.do(cmd.Context(), http.MethodPost, path, map[string]string{"reason": reason}, &whole); err != nil {
+			var answer json.RawMessage
+			path := "/api/v1/admin/" + kind + "/" + url.PathEscape(args[0]) + "/" + action
+			if err := client.do(cmd.Context(), http.MethodPost, path, map[string]string{"reason": reason}, &answer); err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
-			if !o.tables(out) {
-				return printJSON(out, whole)
-			}
-			return printDecision(out, whole)
+			return show(cmd.OutOrStdout(), answer)
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the owner and other admins; it is kept in the audit")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the owner and other admins; "+told)
 	_ = cmd.MarkFlagRequired("reason") // it is a flag of this command
 	return cmd
 }

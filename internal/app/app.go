@@ -193,18 +193,11 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 		})
 	})
 	a.running.Go(func() {
-		tick := time.NewTicker(reloadEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-background.Done():
-				return
-			case <-tick.C:
-				for _, channel := range channels {
-					reload(channel)
-				}
+		delivery.Every(background, reloadEvery, func(context.Context) {
+			for _, channel := range channels {
+				reload(channel)
 			}
-		}
+		})
 	})
 	return nil
 }

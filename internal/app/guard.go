@@ -15,18 +15,11 @@ const (
 
 // guardOn looks for outages of our own until the process stops, and tells the operator of what it finds.
 func (a *App) guardOn(ctx context.Context) {
-	tick := time.NewTicker(guardEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	delivery.Every(ctx, guardEvery, func(ctx context.Context) {
 		if err := a.guardOnce(ctx); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("look for an outage of ours")
 		}
-	}
+	})
 }
 
 func (a *App) guardOnce(ctx context.Context) error {

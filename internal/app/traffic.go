@@ -15,16 +15,8 @@ const (
 // watchTraffic tells the operator where nearly all traffic is our own, or nobody's, until the program stops: strikes are only as good as what they
 // are counted from.
 func (a *App) watchTraffic(ctx context.Context) {
-	tick := time.NewTicker(trafficEvery)
-	defer tick.Stop()
-	for {
-		a.lookAtTraffic(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	a.lookAtTraffic(ctx)
+	delivery.Every(ctx, trafficEvery, a.lookAtTraffic)
 }
 
 func (a *App) lookAtTraffic(ctx context.Context) {

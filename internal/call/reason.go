@@ -25,7 +25,7 @@ const (
 	NotReady     Reason = "not_ready"
 	Released     Reason = "released" // provably never sent: the payment may be used again
 	NotLive      Reason = "not_live"
-	// NotListed is a request to a service that is delisted or retired.
+	// NotListed is a request to a service that is not for sale: delisted, suspended, held or retired.
 	NotListed Reason = "not_listed"
 
 	SettleRejected    Reason = "settle_rejected" // proved: no funds, nonce used, blocklisted

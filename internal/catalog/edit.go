@@ -35,7 +35,7 @@ const updateServiceSQL = `
 UPDATE services
    SET name = $2, description = $3, tags = $4, base_url = $5, probe_method = $6, probe_path = $7, probe_statuses = $8,
        capacity_tenths_per_second = NULLIF($9, 0), capacity_concurrency = NULLIF($10, 0), probe_body = $11,
-       base_url_since = CASE WHEN base_url = $5 THEN base_url_since ELSE market_now() END, provider = $12
+       base_url_since = CASE WHEN base_url = $5 THEN base_url_since ELSE market_now() END
  WHERE id = $1`
 
 // EditService changes what a service says of itself. What comes out is checked as a whole, as if it were new, with every problem at once; the same
@@ -53,7 +53,7 @@ func (st Store) EditService(ctx context.Context, tx pgx.Tx, slug string, edit Ed
 	then.Name, then.Description, then.Tags, then.BaseURL, then.Probe, then.Capacity = d.Name, d.Description, d.Tags, d.BaseURL, d.Probe, d.Capacity
 	if !sameValue(map[string]any(s.document()), map[string]any(then.document())) {
 		_, err = tx.Exec(ctx, updateServiceSQL, s.ID, then.Name, then.Description, then.Tags, then.BaseURL, then.Probe.Method, then.Probe.Path,
-			then.Probe.Statuses.String(), int(then.Capacity.Rate), then.Capacity.Places, nullable(then.Probe.Body), ProviderOf(then.BaseURL))
+			then.Probe.Statuses.String(), int(then.Capacity.Rate), then.Capacity.Places, nullable(then.Probe.Body))
 		if err != nil {
 			return Edited{}, fmt.Errorf("edit service %s: %w", slug, err)
 		}

@@ -67,7 +67,7 @@ func TestGuard_WhatIsNoOutageStrikes(t *testing.T) {
 	}{
 		"four services": {4, 4, func(t *testing.T, s street) { s.failsOf(t, s.shops...) }, 4},
 		"twenty services of one provider, and two more of others": {22, 22, func(t *testing.T, s street) {
-			if _, err := s.db.Exec(t.Context(), `UPDATE services SET provider = 'one.example' WHERE slug <> 'shop-0'`); err != nil {
+			if _, err := s.db.Exec(t.Context(), `UPDATE services SET base_url = 'https://' || slug || '.one.example' WHERE slug <> 'shop-0'`); err != nil {
 				t.Fatal(err)
 			}
 			s.failsOf(t, s.shops...)

@@ -299,12 +299,9 @@ func TestRecorder_Persist_ALostCommitIsAnsweredAsItStands(t *testing.T) {
 }
 
 // A program from before keeps no provider: it is told from where the service is.
-func TestGuard_ProvidersOfOlderRowsAreToldFromTheBaseURL(t *testing.T) {
+func TestGuard_ProvidersAreToldFromTheBaseURL(t *testing.T) {
 	t.Parallel()
 	s := newStreet(t, 6, 2)
-	if _, err := s.db.Exec(t.Context(), `UPDATE services SET provider = ''`); err != nil {
-		t.Fatal(err)
-	}
 	s.failsOf(t, s.shops...)
 	if all := s.outages(t); len(all) != 0 {
 		t.Errorf("outages %+v: six services of two providers", all)

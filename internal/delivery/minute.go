@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -52,7 +51,7 @@ WITH fared AS MATERIALIZED (
 	        SELECT $3::uuid, $4::uuid, true WHERE $3::uuid IS NOT NULL) newest
 	 GROUP BY service_id, replica
 ), known AS MATERIALIZED (
-	SELECT s.id, s.provider, s.base_url
+	SELECT s.id, s.base_url
 	  FROM services s
 	 WHERE s.id IN (SELECT service_id FROM fared)
 	   AND EXISTS (
@@ -63,7 +62,7 @@ WITH fared AS MATERIALIZED (
 			 ORDER BY recorded_at DESC LIMIT $7
 		) lately WHERE lately.outcome = 'served' AND lately.party = 'service')
 )
-SELECT f.service_id, f.replica, k.provider, k.base_url, f.failed FROM fared f JOIN known k ON k.id = f.service_id`
+SELECT f.service_id, f.replica, k.base_url, f.failed FROM fared f JOIN known k ON k.id = f.service_id`
 
 // minuteOf looks at the window up to now. failed is a failure that is about to be recorded; nil: none is.
 func minuteOf(ctx context.Context, db postgres.DB, p outage.Policy, failed *Delivery) (m minute, err error) {
@@ -93,11 +92,11 @@ func minuteOf(ctx context.Context, db postgres.DB, p outage.Policy, failed *Deli
 			replica *uuid.UUID
 			baseURL string
 		)
-		err = row.Scan(&f.service, &replica, &f.provider, &baseURL, &f.failed)
+		err = row.Scan(&f.service, &replica, &baseURL, &f.failed)
 		if replica != nil {
 			f.replica = *replica
 		}
-		f.provider = cmp.Or(f.provider, catalog.ProviderOf(baseURL))
+		f.provider = catalog.ProviderOf(baseURL)
 		return f, err
 	})
 	if err != nil {

@@ -20,14 +20,12 @@ func (p *Path) originOf(r Request) call.Origin { return originOf(r, p.Own, p.Ups
 // side.
 func originOf(r Request, own []netip.Prefix, foundAt func(*catalog.Service, netip.Addr) bool) call.Origin {
 	switch {
-	case r.Stranger && foundAt(r.Target.Service, r.Source):
-		return call.Provider
-	case r.Stranger:
-		return call.Unattributed
-	case slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(r.Source) }):
+	case !r.Stranger && slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(r.Source) }):
 		return call.Own
 	case foundAt(r.Target.Service, r.Source):
 		return call.Provider
+	case r.Stranger:
+		return call.Unattributed
 	}
 	return call.External
 }

@@ -114,14 +114,7 @@ const (
 
 // Tidy deletes what nobody may have any more, until ctx ends: answers and sign-ins whose time is over. Every replica runs it.
 func (p *Path) Tidy(ctx context.Context) {
-	tick := time.NewTicker(tidyEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	Every(ctx, tidyEvery, func(ctx context.Context) {
 		_, err := p.Answers.DeleteExpired(ctx, p.DB, tidyMax)
 		if err == nil {
 			_, err = siwx.Store{}.DeleteExpired(ctx, p.DB, tidyMax)
@@ -129,5 +122,5 @@ func (p *Path) Tidy(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			p.OnError(fmt.Errorf("tidy: %w", err))
 		}
-	}
+	})
 }

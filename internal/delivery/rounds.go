@@ -46,21 +46,13 @@ const (
 
 // Walk goes the rounds until ctx ends. Every replica does, and each service is asked by one of them.
 func (p *Path) Walk(ctx context.Context) {
-	tick := time.NewTicker(walkEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	Every(ctx, walkEvery, func(ctx context.Context) {
 		round, cancel := context.WithTimeout(ctx, walkTime)
-		err := usualRounds.walk(round, p.DB, p.Catalog.Current(), p.Prober.Live)
-		cancel()
-		if err != nil && ctx.Err() == nil {
+		defer cancel()
+		if err := usualRounds.walk(round, p.DB, p.Catalog.Current(), p.Prober.Live); err != nil && ctx.Err() == nil {
 			p.OnError(fmt.Errorf("go the rounds: %w", err))
 		}
-	}
+	})
 }
 
 // walk asks the services whose turn it is.

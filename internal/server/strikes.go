@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
-	"market/internal/catalog"
 	"market/internal/delivery"
 	"market/internal/strikes"
 )
@@ -26,8 +24,8 @@ func (s *Server) listStrikes(c echo.Context) error {
 	if !ok {
 		return badParameter("cursor", "is not one that we gave out")
 	}
-	if page.limit < 1 || page.limit > catalog.ListLimitMax {
-		return badParameter("limit", fmt.Sprintf("must be a whole number from 1 to %d", catalog.ListLimitMax))
+	if err := page.limited(); err != nil {
+		return err
 	}
 	queue, err := s.path.Recorder.StrikesOfAll(c.Request().Context(), offset, page.limit)
 	if err != nil {
