@@ -41,6 +41,9 @@ func (c *Client) Limited() error {
 	return c.opts.Meter.Ready()
 }
 
+// Source is the name under which the facilitator is counted.
+func (c *Client) Source() string { return c.opts.Source.Name }
+
 // spend is that a request has left us, or may have.
 func (t *Turn) spend() { t.shown, t.left = true, max(0, t.left-1) }
 
@@ -94,7 +97,7 @@ func textOf(body []byte) string { return string(body[:min(len(body), textBytesMa
 
 // refuses says whether a verdict is that the facilitator takes no work.
 func refuses(v source.Verdict) bool {
-	return v.Kind == source.Refused || v.Kind == source.Denied || v.Kind == source.Paced
+	return v.Kind == source.Refused || v.Kind == source.Rejected || v.Kind == source.Slowed
 }
 
 // noteRefusal writes down that a request which is not counted was turned away: it is an outage like any other. Where it is known already, nothing is to be written.
