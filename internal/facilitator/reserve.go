@@ -42,6 +42,17 @@ func (f *Failover) Counts() bool {
 	return slices.ContainsFunc(f.links, func(l link) bool { return l.source() != "" })
 }
 
+// Sources are the names under which the facilitators are counted.
+func (f *Failover) Sources() []string {
+	var names []string
+	for _, l := range f.links {
+		if name := l.source(); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Reserve sets n units aside with the first facilitator in order that takes work; our own engine always does. The error is the *source.LimitError of
 // the one that is to be asked first where none does, or the database's.
 func (f *Failover) Reserve(ctx context.Context, class source.Class, n int64) (*Reservation, error) {
