@@ -49,7 +49,7 @@ func TestClassify_WhatAnAnswerMeans(t *testing.T) {
 		"503":                                  {KindFacilitator, Prepaid, Answer{Status: 503, RetryAfter: time.Hour}, Verdict{Kind: Troubled, Said: "HTTP 503"}},
 		"500":                                  {KindRPC, Daily, Answer{Status: 500, Text: "quota"}, Verdict{Kind: Troubled, Said: "HTTP 500"}},
 		"a redirection":                        {KindWebhook, Rate, Answer{Status: 302}, Verdict{Kind: Troubled, Said: "HTTP 302"}},
-		"a text that is too long to be looked at": {KindFacilitator, Prepaid, Answer{Status: 400, Text: `{"error":"quota_exceeded","x":"` + strings.Repeat("x", codeTextMax) + `"}`}, Verdict{Kind: Troubled, Said: "HTTP 400"}},
+		"a text that is too long to be looked at": {KindFacilitator, Prepaid, Answer{Status: 400, Text: `{"error":"quota_exceeded","x":"` + strings.Repeat("x", textMax) + `"}`}, Verdict{Kind: Troubled, Said: "HTTP 400"}},
 
 		"a node answers":                    {KindRPC, Daily, Answer{Status: 200}, Verdict{Kind: Worked}},
 		"a call reverted":                   {KindRPC, Daily, Answer{Status: 200, Code: 3, Text: "execution reverted: daily quota"}, Verdict{Kind: Worked}},
@@ -122,14 +122,14 @@ func TestClassify_WhatAnAnswerMeans(t *testing.T) {
 // Whatever a source sends, there is a verdict that can be acted on, and nothing in it grows with what was sent.
 func TestClassify_EveryAnswerHasAVerdict(t *testing.T) {
 	t.Parallel()
-	texts := []string{"", "daily quota", "rate limit", "4.2.2 over quota", `{"error":"quota_exceeded"}`, `{"error":`, strings.Repeat("quota ", 5000), "\xff\x00"}
-	codes := []int{0, 3, 200, 354, 402, 421, 429, 452, 535, 554, -32000, -32003, -32005, -32603, -1 << 40}
+	texts := []string{"", "daily quota", "rate limit", "4.2.2 over quota", `{"error":"quota_exceeded"}`, `{"error":`, strings.Repeat("quota ", 100), "\xff\x00"}
+	codes := []int{0, 250, 402, 452, 535, -32000, -32005, -1 << 40}
 	for kind := KindFacilitator; kind < kindEnd; kind++ {
 		for runs := Rate; runs < runsOutEnd; runs++ {
 			for _, text := range texts {
 				for _, code := range codes {
-					for _, status := range []int{-1, 0, 100, 200, 302, 400, 401, 402, 403, 429, 500, 503, 999} {
-						for _, wait := range []time.Duration{-time.Hour, 0, time.Nanosecond, outageMin - 1, outageMin, 1 << 62} {
+					for _, status := range []int{-1, 0, 200, 400, 402, 403, 429, 503} {
+						for _, wait := range []time.Duration{-time.Hour, outageMin - 1, 1 << 62} {
 							a := Answer{Status: status, Code: code, Text: text, RetryAfter: wait}
 							v := Classify(kind, runs, nil, a)
 							good := Worked <= v.Kind && v.Kind < resultEnd && len(v.Said) <= 60
