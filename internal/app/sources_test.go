@@ -1,9 +1,7 @@
 package app_test
 
 import (
-	"encoding/json"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,43 +13,12 @@ import (
 )
 
 // outOfCredit is what a facilitator says whose customer has nothing left.
-var outOfCredit = replies(http.StatusPaymentRequired, `{"error":"out of credit"}`)
-
-// sourcesFile is hostedFile for facilitators of which each says more about itself as a source.
-func sourcesFile(t *testing.T, say map[string]any, local bool, all ...*hosted) string {
-	t.Helper()
-	line := hostedFile(t, local, all...)
-	name := strings.TrimPrefix(line, "MARKET_FACILITATORS=")
-	text, err := os.ReadFile(name) //nolint:gosec // a file of this test
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Facilitators []map[string]any `json:"facilitators"`
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range file.Facilitators {
-		for member, value := range say {
-			if f["kind"] == "remote" {
-				f[member] = value
-			}
-		}
-	}
-	if text, err = json.Marshal(file); err == nil {
-		err = os.WriteFile(name, text, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return line
-}
+var outOfCredit = apptest.Replies(http.StatusPaymentRequired, `{"error":"out of credit"}`)
 
 // newPrepaidWorld is newHostedWorld with facilitators that run out of a balance, and are asked again an hour later.
-func newPrepaidWorld(t *testing.T, local bool, upstream http.HandlerFunc, all ...*hosted) *hostedWorld {
+func newPrepaidWorld(t *testing.T, local bool, upstream http.HandlerFunc, all ...*apptest.Hosted) *hostedWorld {
 	t.Helper()
-	file := sourcesFile(t, map[string]any{"metered": true, "runs_out": "prepaid", "budget_url": "https://facilitator.example/billing"}, local, all...)
+	file := apptest.FacilitatorsFile(t, map[string]any{"metered": true, "runs_out": "prepaid", "budget_url": "https://facilitator.example/billing"}, local, all...)
 	return newHostedWorldWith(t, apptest.Setup{Burst: 600}, []string{file}, local, upstream, all...)
 }
 
@@ -106,7 +73,7 @@ func sendAll(t *testing.T, replicas []*apptest.World, ask apptest.Asking, header
 func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 	t.Parallel()
 	const name = "facilitator/hosted-a"
-	h := newHosted(t, supportsUs, settles)
+	h := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
 	w := newPrepaidWorld(t, false, apptest.Works, h)
 	replicas := []*apptest.World{w.World, w.Replica(t)}
 	const payers = 64
@@ -124,7 +91,7 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 	}
 	apptest.Eventually(t, "of two units the one for a refund is given back", func() bool { return unitsUsed(t, w.World, name) == 1 })
 
-	h.does(outOfCredit)
+	h.Does(outOfCredit)
 	for _, a := range sendAll(t, replicas, w.ask, sign(8)) {
 		if a.Code() == "settlement_pending" {
 			wantPending(t, "it has seen the payment", a) // these were under way together
@@ -132,7 +99,7 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 		}
 		wantOut(t, "the first hour", a, time.Hour)
 	}
-	asked := h.asked.Load()
+	asked := h.Asked.Load()
 	apptest.Eventually(t, "nobody is asked to pay", func() bool {
 		return w.Send(t, w.At(t, w.ask), "").Code() == "not_ready" && replicas[1].Send(t, replicas[1].At(t, w.ask), "").Code() == "not_ready"
 	})
@@ -140,7 +107,7 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 	for _, a := range sendAll(t, replicas, w.ask, sign(4)) {
 		wantOut(t, "within the window", a, time.Hour)
 	}
-	if n := h.asked.Load(); n != asked {
+	if n := h.Asked.Load(); n != asked {
 		t.Errorf("asked %d times within the window", n-asked)
 	}
 	w.Shift(t, time.Hour)
@@ -156,8 +123,8 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 		}
 		wantOut(t, "while it is tested", a, time.Hour)
 	}
-	if asked++; h.asked.Load() != asked || pending != 1 {
-		t.Errorf("%d requesters at the end of the window: asked %d times too often, %d calls pending; want one test", payers, h.asked.Load()-asked, pending)
+	if asked++; h.Asked.Load() != asked || pending != 1 {
+		t.Errorf("%d requesters at the end of the window: asked %d times too often, %d calls pending; want one test", payers, h.Asked.Load()-asked, pending)
 	}
 	all, open, text := notices(t, w.World, "source_out", name)
 	if all != 1 || open != 1 || !strings.Contains(text, "facilitator hosted-a refuses us") || !strings.Contains(text, "503") ||
@@ -165,7 +132,7 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 		t.Errorf("%d notices, %d open: %q", all, open, text)
 	}
 
-	h.does(settles)
+	h.Does(apptest.Settles)
 	w.Shift(t, time.Hour)
 	apptest.Eventually(t, "it is used again", func() bool {
 		return w.Send(t, w.ask, "").Status == http.StatusPaymentRequired
@@ -186,7 +153,7 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 // Where a second facilitator is there, nobody notices that the first one is out: the very payment that finds it out is served.
 func TestSources_AnotherFacilitatorTakesOver(t *testing.T) {
 	t.Parallel()
-	first, second := newHosted(t, supportsUs, outOfCredit), newHosted(t, supportsUs, settles)
+	first, second := apptest.NewHosted(t, apptest.SupportsUs, outOfCredit), apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
 	w := newPrepaidWorld(t, false, apptest.Works, first, second)
 	other := w.Replica(t)
 	payer := w.Payer(t, 8*apptest.PriceUnits)
@@ -196,14 +163,14 @@ func TestSources_AnotherFacilitatorTakesOver(t *testing.T) {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
 	}
-	if first.asked.Load() != 1 || second.asked.Load() != 4 {
-		t.Errorf("asked %d and %d times, want once and 4 times", first.asked.Load(), second.asked.Load())
+	if first.Asked.Load() != 1 || second.Asked.Load() != 4 {
+		t.Errorf("asked %d and %d times, want once and 4 times", first.Asked.Load(), second.Asked.Load())
 	}
 	w.service.Do(apptest.Fails)
 	failed := w.Pay(t, payer, terms, w.ask)
 	expect(t, "a failure", failed, http.StatusBadGateway, "upstream_5xx")
-	if w.AwaitRefund(t, failed.Call()) == "" || first.asked.Load() != 1 {
-		t.Errorf("the refund goes through the second one too; the first was asked %d times", first.asked.Load())
+	if w.AwaitRefund(t, failed.Call()) == "" || first.Asked.Load() != 1 {
+		t.Errorf("the refund goes through the second one too; the first was asked %d times", first.Asked.Load())
 	}
 	if _, open, text := notices(t, w.World, "source_out", "facilitator/hosted-a"); open != 1 || !strings.Contains(text, "go on through facilitator/hosted-b") {
 		t.Errorf("%d open notices: %q", open, text)
@@ -215,15 +182,15 @@ func TestSources_AnotherFacilitatorTakesOver(t *testing.T) {
 func TestSources_RefundsWaitForTheirFacilitatorAndAreSentWhenItWorksAgain(t *testing.T) {
 	t.Parallel()
 	const calls = 3
-	h := newHosted(t, supportsUs, nil)
+	h := apptest.NewHosted(t, apptest.SupportsUs, nil)
 	var w *hostedWorld
 	var refunds sync.Map // what was asked back, by nonce
-	h.does(func(s settling) {
-		if s.signed.From != w.Treasury {
-			settles(s)
+	h.Does(func(s apptest.Settling) {
+		if s.Signed.From != w.Treasury {
+			apptest.Settles(s)
 			return
 		}
-		refunds.Store(s.signed.Nonce, nil)
+		refunds.Store(s.Signed.Nonce, nil)
 		outOfCredit(s)
 	})
 	w = newPrepaidWorld(t, false, apptest.Fails, h)
@@ -249,17 +216,17 @@ SELECT count(*) FILTER (WHERE waits_for = 'facilitator/hosted-a' AND next_at > m
 		return wait, attempts, confirmed
 	}
 	apptest.Eventually(t, "all wait", func() bool { wait, _, _ := waiting(); return wait == calls })
-	asked := h.asked.Load()
+	asked := h.Asked.Load()
 	w.Shift(t, time.Hour)
-	apptest.Eventually(t, "one has tested, and all wait again", func() bool { wait, _, _ := waiting(); return wait == calls && h.asked.Load() > asked })
-	if _, attempts, confirmed := waiting(); attempts != 0 || confirmed != 0 || h.asked.Load() != asked+1 {
-		t.Errorf("%d attempts, %d confirmed, asked %d times; want none, none, once", attempts, confirmed, h.asked.Load()-asked)
+	apptest.Eventually(t, "one has tested, and all wait again", func() bool { wait, _, _ := waiting(); return wait == calls && h.Asked.Load() > asked })
+	if _, attempts, confirmed := waiting(); attempts != 0 || confirmed != 0 || h.Asked.Load() != asked+1 {
+		t.Errorf("%d attempts, %d confirmed, asked %d times; want none, none, once", attempts, confirmed, h.Asked.Load()-asked)
 	}
 	record := w.Record(t, ids[0])
 	if why := record.Refund("why"); !strings.Contains(why, "queued") || strings.Contains(string(record.Body), "hosted-a") {
 		t.Errorf("its record says %s", record.Body)
 	}
-	h.does(settles)
+	h.Does(apptest.Settles)
 	w.Shift(t, time.Hour)
 	for _, id := range ids {
 		w.AwaitRefund(t, id)
@@ -274,8 +241,8 @@ SELECT count(*) FILTER (WHERE waits_for = 'facilitator/hosted-a' AND next_at > m
 func TestSources_OurOwnGuardStopsNewPaymentsUntilMidnight(t *testing.T) {
 	t.Parallel()
 	const name = "facilitator/hosted-a"
-	h := newHosted(t, supportsUs, settles)
-	file := sourcesFile(t, map[string]any{"metered": true, "runs_out": "prepaid", "guard": map[string]any{"floor": 20, "surge": 2}}, false, h)
+	h := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
+	file := apptest.FacilitatorsFile(t, map[string]any{"metered": true, "runs_out": "prepaid", "guard": map[string]any{"floor": 20, "surge": 2}}, false, h)
 	w := newHostedWorldWith(t, apptest.Setup{Burst: 600}, []string{file}, false, apptest.Works, h)
 	w.ShiftInto(t, "day", 24*time.Hour, 12*time.Hour)
 	const spent = 17
@@ -292,8 +259,8 @@ func TestSources_OurOwnGuardStopsNewPaymentsUntilMidnight(t *testing.T) {
 	}
 	wantOut(t, "no room for a payment and its refund", w.Pay(t, payer, terms, w.ask), 12*time.Hour)
 	wantOut(t, "unpaid", w.Send(t, w.ask, ""), 12*time.Hour)
-	if _, open, text := notices(t, w.World, "guard_reached", name); open != 1 || !strings.Contains(text, "our own guard is reached at 20 units") || h.asked.Load() != 2 {
-		t.Errorf("%d open notices: %q; asked %d times", open, text, h.asked.Load())
+	if _, open, text := notices(t, w.World, "guard_reached", name); open != 1 || !strings.Contains(text, "our own guard is reached at 20 units") || h.Asked.Load() != 2 {
+		t.Errorf("%d open notices: %q; asked %d times", open, text, h.Asked.Load())
 	}
 	w.Shift(t, 12*time.Hour)
 	apptest.Eventually(t, "the next day has units", func() bool { return w.Send(t, w.ask, "").Status == http.StatusPaymentRequired })
@@ -305,7 +272,7 @@ func TestSources_OurOwnGuardStopsNewPaymentsUntilMidnight(t *testing.T) {
 // A program that starts during an outage, or before its facilitator is there, starts: its pages are open, and it says what it waits for.
 func TestSources_AStartDuringAnOutageStarts(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, outOfCredit)
+	h := apptest.NewHosted(t, apptest.SupportsUs, outOfCredit)
 	w := newPrepaidWorld(t, false, apptest.Works, h)
 	wantPending(t, "it has seen the payment", w.Pay(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask), w.ask))
 	late := w.Replica(t)
@@ -313,7 +280,7 @@ func TestSources_AStartDuringAnOutageStarts(t *testing.T) {
 	if a := late.Send(t, apptest.Asking{Method: http.MethodGet, URL: late.URL + "/"}, ""); a.Status != http.StatusOK {
 		t.Errorf("its pages: %d", a.Status)
 	}
-	h.does(settles)
+	h.Does(apptest.Settles)
 	w.Shift(t, time.Hour)
 	var terms payment.Required
 	apptest.Eventually(t, "the window has ended", func() bool {
@@ -325,7 +292,7 @@ func TestSources_AStartDuringAnOutageStarts(t *testing.T) {
 		terms, err = payment.DecodeChallenge(a.Header.Get(payment.HeaderRequired))
 		return err == nil
 	})
-	if a := late.Pay(t, w.Payer(t, apptest.PriceUnits), terms, late.At(t, w.ask)); a.Status != http.StatusOK || h.asked.Load() != 2 {
-		t.Errorf("topped up: %d %s, asked %d times", a.Status, a.Body, h.asked.Load())
+	if a := late.Pay(t, w.Payer(t, apptest.PriceUnits), terms, late.At(t, w.ask)); a.Status != http.StatusOK || h.Asked.Load() != 2 {
+		t.Errorf("topped up: %d %s, asked %d times", a.Status, a.Body, h.Asked.Load())
 	}
 }
