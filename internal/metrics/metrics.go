@@ -23,8 +23,6 @@ const (
 type Metrics struct {
 	registry     *prometheus.Registry
 	reservations *prometheus.CounterVec
-	answers      *prometheus.CounterVec
-	pacing       *prometheus.CounterVec
 	notices      *prometheus.CounterVec
 }
 
@@ -37,8 +35,6 @@ func New(read Read) *Metrics {
 		return v
 	}
 	m.reservations = counter("market_source_reservations_total", "Reservations of a source, by what became of them.", "source", "class", "result")
-	m.answers = counter("market_source_answers_total", "What came of requests that a source was sent.", "source", "result")
-	m.pacing = counter("market_source_pacing_seconds_total", "For how long a source asked us to wait, where that is no outage.", "source")
 	m.notices = counter("market_notices_total", "Notices to the operator, by what became of them.", "kind", "result")
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if read != nil {
@@ -55,17 +51,17 @@ func (m *Metrics) Handler() http.Handler {
 // scrapesMax is how many scrapes are answered at once.
 const scrapesMax = 4
 
-// Reserved and Reported make it a source.Observer.
+// Reserved makes it a source.Observer.
 func (m *Metrics) Reserved(name string, class source.Class, why source.Why) {
-	m.reservations.WithLabelValues(name, classNames[class], resultNames[why]).Inc()
+	result := granted
+	if why != 0 {
+		result = why.String()
+	}
+	m.reservations.WithLabelValues(name, class.String(), result).Inc()
 }
 
-func (m *Metrics) Reported(name string, verdict source.Verdict) {
-	m.answers.WithLabelValues(name, answerNames[verdict.Kind]).Inc()
-	if verdict.Kind == source.Paced {
-		m.pacing.WithLabelValues(name).Add(max(0, verdict.Wait.Seconds()))
-	}
-}
+// granted is the result of a reservation that nothing stood against; the others are named by what did.
+const granted = "granted"
 
 // Notice counts what became of a notice.
 func (m *Metrics) Notice(kind string, result Result) {

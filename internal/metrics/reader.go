@@ -29,7 +29,8 @@ type Source struct {
 	Name string
 	Out  bool // it refuses us, or our credential
 	Used int64
-	Cap  *int64 // nil: there is none
+	Cap  int64         // 0: there is none
+	Wait time.Duration // until it may be asked again, where it asked us to wait and that is no outage
 }
 
 // A Deferred is work of one kind that waits for something.
@@ -41,8 +42,8 @@ type Deferred struct {
 
 // A reader is the collector of what the database knows.
 type reader struct {
-	read                                  Read
-	up, exhausted, used, capped, n, oldest *prometheus.Desc
+	read                                           Read
+	up, exhausted, pacing, used, capped, n, oldest *prometheus.Desc
 
 	mu   sync.Mutex // held while it reads, so that of many scrapes one asks
 	at   time.Time  // of the last reading
@@ -50,11 +51,14 @@ type reader struct {
 }
 
 func newReader(read Read) *reader {
-	desc := func(name, help string, labels ...string) *prometheus.Desc { return prometheus.NewDesc(name, help, labels, nil) }
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
 	return &reader{
 		read:      read,
 		up:        desc("market_database_read", "1 if the gauges that the database knows could be read; 0 if they are left out."),
 		exhausted: desc("market_source_exhausted", "1 while a source refuses us, or our credential.", "source"),
+		pacing:    desc("market_source_pacing_seconds", "For how long a source is not asked because it asked us to wait; that is no outage.", "source"),
 		used:      desc("market_source_used", "Units of a source that were used since midnight UTC.", "source"),
 		capped:    desc("market_source_cap", "Units of a source that may be used today; left out where there is no cap.", "source"),
 		n:         desc("market_deferred", "Work that waits for a source or a channel.", "what"),
@@ -64,7 +68,7 @@ func newReader(read Read) *reader {
 
 // Describe sends every description.
 func (r *reader) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{r.up, r.exhausted, r.used, r.capped, r.n, r.oldest} {
+	for _, d := range []*prometheus.Desc{r.up, r.exhausted, r.pacing, r.used, r.capped, r.n, r.oldest} {
 		to <- d
 	}
 }
@@ -82,8 +86,9 @@ func (r *reader) Collect(to chan<- prometheus.Metric) {
 	for _, s := range now.Sources {
 		gauge(r.exhausted, oneIf(s.Out), s.Name)
 		gauge(r.used, float64(s.Used), s.Name)
-		if s.Cap != nil {
-			gauge(r.capped, float64(*s.Cap), s.Name)
+		gauge(r.pacing, max(0, s.Wait.Seconds()), s.Name)
+		if s.Cap > 0 {
+			gauge(r.capped, float64(s.Cap), s.Name)
 		}
 	}
 	for _, d := range now.Deferred {
