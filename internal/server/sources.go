@@ -20,7 +20,7 @@ import (
 )
 
 // Kinds of notices of which the subject is a source, the gravest first.
-var sourceNotices = []notify.Kind{"source_out", "guard_reached"}
+var sourceNotices = []notify.Kind{notify.SourceOut, notify.GuardReached}
 
 // toppedUp is the reason of whoever gives none: it is what the button says.
 const toppedUp = "it is topped up"
