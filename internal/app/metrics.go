@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"market/internal/metrics"
+	"market/internal/notify"
 	"market/internal/postgres"
 	"market/internal/refund"
 )
@@ -27,6 +28,11 @@ func (a *App) readMetrics(ctx context.Context) (read metrics.Reading, err error)
 		refunds.Oldest = max(refunds.Oldest, w.Oldest)
 	}
 	read.Deferred = append(read.Deferred, refunds)
+	notices := metrics.Deferred{What: "notices"}
+	if notices.N, notices.Oldest, err = (notify.Store{}).Unsent(ctx, a.db); err != nil {
+		return read, err
+	}
+	read.Deferred = append(read.Deferred, notices)
 	return read, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"market/internal/catalog"
 	"market/internal/delivery"
+	"market/internal/notify"
 )
 
 var (
@@ -27,9 +28,11 @@ func (s *Server) adminPages(e *echo.Echo) {
 		e.Add(method, "/admin/outages", s.adminOutages, s.signedIn)
 		e.Add(method, "/admin/audit", s.adminAudit, s.signedIn)
 		e.Add(method, "/admin/sources", s.adminSources, s.signedIn)
+		e.Add(method, "/admin/notices", s.adminNotices, s.signedIn)
 	}
 	e.POST("/admin/strikes/:slug", s.adminDecide, s.signedIn)
 	e.POST("/admin/sources", s.adminTry, s.signedIn)
+	e.POST("/admin/notices", s.adminTestNotices, s.signedIn)
 	e.POST("/admin/session", s.signIn, s.privately)
 	e.POST("/admin/session/end", s.signOut, s.signedIn)
 }
@@ -100,6 +103,11 @@ func (s *Server) adminOverview(c echo.Context) error {
 	out := len(sources.out())
 	add(out, true, "sources out", "/admin/sources", "Facilitators, nodes, mail: they refuse us, or we stopped. Work that waits for them is kept.")
 	page.Counts[len(page.Counts)-1].Bad = out > 0
+	notices, err := notify.Store{}.CountOpen(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	add(notices, true, "open notices", "/admin/notices", "What stopped or is not as it should be, and whether you were told of it.")
 	return s.writePage(c, http.StatusOK, adminHomeTemplate, page)
 }
 

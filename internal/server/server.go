@@ -53,6 +53,7 @@ type Config struct {
 	// Waiting counts the refunds that wait for each source; nil: none does.
 	Waiting func(ctx context.Context, db postgres.DB) (map[string]int, error)
 	Metrics http.Handler // of the operations door; nil: it has none
+	Notices Notices      // to the operator; nil: there is no channel
 }
 
 // Server is the public door and the operations door.
@@ -80,6 +81,7 @@ type Server struct {
 	sources    delivery.Sources
 	waiting    func(ctx context.Context, db postgres.DB) (map[string]int, error)
 	metrics    http.Handler
+	notices    Notices
 	tries      tries // to sign in
 	ourForms   *http.CrossOriginProtection
 }
@@ -90,7 +92,7 @@ func New(c Config) *Server {
 		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
-		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics,
+		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices,
 		ourForms: ourForms(c.PublicURL),
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
@@ -149,6 +151,8 @@ func (s *Server) routes() *echo.Echo {
 	e.POST("/api/v1/admin/strikes/:id/uphold", s.upholdStrike, s.adminOnly)
 	e.GET("/api/v1/admin/audit", s.listAudit, s.adminOnly)
 	e.GET("/api/v1/admin/outages", s.listOutages, s.adminOnly)
+	e.GET("/api/v1/admin/notices", s.listNotices, s.adminOnly)
+	e.POST("/api/v1/admin/notices/test", s.testNotices, s.adminOnly)
 	e.GET("/api/v1/admin/sources", s.listSources, s.adminOnly)
 	e.POST("/api/v1/admin/sources/*", s.trySource, s.adminOnly)
 	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
