@@ -131,3 +131,45 @@ func TestSources_OneThatIsSaidToBeToppedUpIsAskedNext(t *testing.T) {
 		t.Errorf("a form of another page: %d", answer.StatusCode)
 	}
 }
+
+// Everything that settles refuses at once: every page is served all the same. Everybody reads what is out by its kind and its network, an admin by its name.
+func TestSources_AllOutAtOnceThePagesSayPreciselyWhatIsOut(t *testing.T) {
+	t.Parallel()
+	first, second := newHosted(t, supportsUs, func(settling) {}), newHosted(t, supportsUs, func(settling) {})
+	w := apptest.Start(t, hostedFile(t, false, first, second))
+	w.List(t, "weather", apptest.Works, nil)
+	page := func(path string) string {
+		t.Helper()
+		a := w.Send(t, apptest.Asking{Method: http.MethodGet, URL: w.URL + path, Header: http.Header{"Accept": {"text/html"}, "User-Agent": {"Mozilla/5.0"}}}, "")
+		if a.Status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, a.Status, a.Body)
+		}
+		return string(a.Body)
+	}
+	if text := page("/"); strings.Contains(text, "No payment can be taken just now") {
+		t.Fatalf("before anything is out:\n%s", text)
+	}
+	const outSQL = `
+INSERT INTO source_state (source, exhausted_at, retry_at, why, said, out_since, refused_at)
+SELECT s, market_now(), market_now() + interval '1 hour', 'exhausted', 'HTTP 402', market_now(), market_now() FROM unnest(ARRAY['facilitator/hosted-a', 'facilitator/hosted-b']) s`
+	if _, err := w.DB.Exec(t.Context(), outSQL); err != nil {
+		t.Fatal(err)
+	}
+	apptest.Eventually(t, "the catalog says that nobody can pay", func() bool { return strings.Contains(page("/"), "No payment can be taken just now") })
+	for _, path := range []string{"/", "/services/weather"} {
+		text := page(path)
+		if !strings.Contains(text, "base-sepolia (eip155:84532): who settles payments there takes no more requests from us for now. It is asked again at ") || strings.Contains(text, "hosted") {
+			t.Errorf("%s does not say what is out, or names who it is:\n%s", path, text)
+		}
+	}
+	for _, path := range []string{"/rules", "/calls"} {
+		page(path)
+	}
+	p := signInAtDesk(t, w)
+	_, overview := p.get(t, "/admin")
+	for _, want := range []string{"No payment is taken on base-sepolia (eip155:84532): ", "facilitator/hosted-a: They stopped us at ", "facilitator/hosted-b: They stopped us at ", ", by HTTP 402. We ask again at "} {
+		if !strings.Contains(overview, want) {
+			t.Errorf("the overview does not say %q:\n%s", want, overview)
+		}
+	}
+}

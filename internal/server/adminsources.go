@@ -168,7 +168,11 @@ func (r sourcesRead) onPage(st source.Standing) sourceOnPage {
 		add("Waits for it", plural(v.Waiting, "refund", "refunds"), "")
 	}
 	if n, told := r.notices[v.Name]; told {
-		add("Notice", strings.ReplaceAll(string(n.Kind), "_", " "), "raised "+humanTime(n.RaisedAt))
+		sent := "not sent yet, raised at " + humanTime(n.RaisedAt)
+		if n.SentAt != nil {
+			sent = "sent by " + channelWords[n.Channel] + " at " + humanTime(*n.SentAt)
+		}
+		add("Notice", strings.ReplaceAll(string(n.Kind), "_", " "), sent)
 	}
 	return row
 }
