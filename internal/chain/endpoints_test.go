@@ -18,11 +18,13 @@ import (
 // A switched endpoint answers as a fakeNode, or as the test has switched it, and keeps what it was asked.
 type switched struct {
 	*httptest.Server
-	answers fakeNode
+	answers http.Handler
 
 	mu      sync.Mutex
 	instead http.HandlerFunc // nil: it works
 	asked   []string         // method names, those of a batch joined by "+"
+	after   string           // the method with whose answer it turns
+	then    http.HandlerFunc // to this; nil: it does not turn
 }
 
 // newSwitched serves chain 84532 with its head at block 256 of the present, where the test does not say otherwise.
@@ -32,7 +34,12 @@ func newSwitched(t *testing.T, answers fakeNode) *switched {
 	for method, result := range answers {
 		all[method] = result
 	}
-	s := &switched{answers: all}
+	return switchedTo(t, all)
+}
+
+func switchedTo(t *testing.T, answers http.Handler) *switched {
+	t.Helper()
+	s := &switched{answers: answers}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.Close)
 	return s
@@ -49,6 +56,9 @@ func (s *switched) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.asked = append(s.asked, methodsOf(body))
 	instead := s.instead
+	if s.then != nil && methodsOf(body) == s.after {
+		s.instead, s.then = s.then, nil
+	}
 	s.mu.Unlock()
 	if instead != nil {
 		instead(w, withBody(r, body))
@@ -76,6 +86,13 @@ func (s *switched) turn(instead http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.instead = instead
+}
+
+// turnAfter switches what it answers once it has answered a method.
+func (s *switched) turnAfter(method string, then http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.after, s.then = method, then
 }
 
 // drain returns what it was asked since the last time.
