@@ -23,7 +23,7 @@ type switched struct {
 	mu      sync.Mutex
 	instead http.HandlerFunc // nil: it works
 	asked   []string         // method names, those of a batch joined by "+"
-	after   string           // the method with whose answer it turns
+	left    int              // answers until it turns
 	then    http.HandlerFunc // to this; nil: it does not turn
 }
 
@@ -56,7 +56,7 @@ func (s *switched) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.asked = append(s.asked, methodsOf(body))
 	instead := s.instead
-	if s.then != nil && methodsOf(body) == s.after {
+	if s.left--; s.left == 0 && s.then != nil {
 		s.instead, s.then = s.then, nil
 	}
 	s.mu.Unlock()
@@ -88,11 +88,11 @@ func (s *switched) turn(instead http.HandlerFunc) {
 	s.instead = instead
 }
 
-// turnAfter switches what it answers once it has answered a method.
-func (s *switched) turnAfter(method string, then http.HandlerFunc) {
+// turnAfter switches what it answers after so many answers more.
+func (s *switched) turnAfter(answers int, then http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.after, s.then = method, then
+	s.left, s.then, s.instead = answers, then, nil
 }
 
 // drain returns what it was asked since the last time.
