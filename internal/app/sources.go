@@ -15,9 +15,16 @@ import (
 
 // newSources returns the registry of everything outside that can refuse us. Each kind lists its own.
 func (a *App) newSources(c config.Config) *source.Registry {
-	k := keeper{app: a, serves: map[string][]string{}, links: map[string][]string{}}
+	k := keeper{app: a, serves: map[string][]string{}, links: map[string][]string{}, nodes: map[string][]string{}}
 	var all []source.Source
 	all = append(all, facilitatorSources(c, &k)...)
+	all = append(all, nodeSources(c.Networks)...)
+	for _, n := range c.Networks {
+		k.nodes[n.ID] = nodeNames(n)
+		for _, name := range k.nodes[n.ID] {
+			k.serves[name] = []string{n.ID}
+		}
+	}
 	return source.New(a.db, a.now, all, source.Hooks{
 		Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") },
@@ -50,6 +57,7 @@ type keeper struct {
 	refunds refund.Store
 	serves  map[string][]string // networks, by the name of the source
 	links   map[string][]string // what settles on a network, by its id: names of sources, and our own engine
+	nodes   map[string][]string // the nodes of a network, by its id: names of sources
 }
 
 // out latches the notice in the transaction that found the source out: the open notice is what keeps it from being told twice.
@@ -86,8 +94,12 @@ func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
 	}
 	peers := []string{s.Name}
 	for _, network := range networks {
-		if s.Kind == source.KindFacilitator {
+		switch s.Kind {
+		case source.KindFacilitator:
 			peers = append(peers, k.links[network]...)
+		case source.KindRPC:
+			peers = append(peers, k.nodes[network]...)
+		case source.KindMail, source.KindWebhook:
 		}
 	}
 	return k.refunds.Resume(ctx, tx, networks, peers)
