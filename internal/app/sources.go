@@ -20,6 +20,12 @@ func (a *App) newSources(c config.Config) *source.Registry {
 	var all []source.Source
 	all = append(all, facilitatorSources(c, &k)...)
 	all = append(all, noticeSources(c)...)
+	all = append(all, nodeSources(c.Networks)...)
+	for _, n := range c.Networks {
+		for _, name := range nodeNames(n) {
+			k.serves[name] = []string{n.ID}
+		}
+	}
 	return source.New(a.db, a.now, all, source.Hooks{
 		Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") }, Observer: a.metrics,
