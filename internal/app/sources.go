@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,19 +16,19 @@ import (
 
 // newSources returns the registry of everything outside that can refuse us. Each kind lists its own.
 func (a *App) newSources(c config.Config) *source.Registry {
-	k := keeper{app: a, serves: map[string][]string{}, links: map[string][]string{}, nodes: map[string][]string{}}
+	k := keeper{app: a, serves: map[string][]string{}, links: map[string][]string{}}
 	var all []source.Source
 	all = append(all, facilitatorSources(c, &k)...)
+	all = append(all, noticeSources(c)...)
 	all = append(all, nodeSources(c.Networks)...)
 	for _, n := range c.Networks {
-		k.nodes[n.ID] = nodeNames(n)
-		for _, name := range k.nodes[n.ID] {
+		for _, name := range nodeNames(n) {
 			k.serves[name] = []string{n.ID}
 		}
 	}
 	return source.New(a.db, a.now, all, source.Hooks{
 		Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting,
-		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") },
+		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") }, Observer: a.metrics,
 	})
 }
 
@@ -55,9 +56,8 @@ type keeper struct {
 	app     *App
 	notices notify.Store
 	refunds refund.Store
-	serves  map[string][]string // networks, by the name of the source
+	serves  map[string][]string // networks on which refunds need it, by the name of the source
 	links   map[string][]string // what settles on a network, by its id: names of sources, and our own engine
-	nodes   map[string][]string // the nodes of a network, by its id: names of sources
 }
 
 // out latches the notice in the transaction that found the source out: the open notice is what keeps it from being told twice.
@@ -86,20 +86,20 @@ func kindOf(w source.Why) notify.Kind {
 	return notify.SourceOut
 }
 
-// resume has the refunds due that wait for this source, or for another one which does the same for their network.
+// resume has the refunds due that wait for this source, or for another one which does the same for their network, and the notices that wait for a channel.
 func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
+	if s.Kind == source.KindMail || s.Kind == source.KindWebhook {
+		return k.notices.Resume(ctx, tx)
+	}
 	networks := k.serves[s.Name]
 	if len(networks) == 0 {
 		return nil // no refund waits for it
 	}
-	peers := []string{s.Name}
-	for _, network := range networks {
-		switch s.Kind {
-		case source.KindFacilitator:
-			peers = append(peers, k.links[network]...)
-		case source.KindRPC:
-			peers = append(peers, k.nodes[network]...)
-		case source.KindMail, source.KindWebhook:
+	var peers []string
+	for name, of := range k.serves {
+		alike := strings.HasPrefix(name, s.Kind.String()+"/")
+		if alike && slices.ContainsFunc(of, func(network string) bool { return slices.Contains(networks, network) }) {
+			peers = append(peers, name)
 		}
 	}
 	return k.refunds.Resume(ctx, tx, networks, peers)
