@@ -30,6 +30,7 @@ const (
 type rail struct {
 	network  chain.Network
 	node     *chain.Node
+	nodes    []string            // what it is made of: names of sources
 	engine   *facilitator.Engine // nil where only others settle
 	failover *facilitator.Failover
 	settler  delivery.Settler // of callers' payments
@@ -54,7 +55,7 @@ func (a *App) openRails(ctx, background context.Context, c config.Config) (rails
 	}
 	var open rails
 	for _, n := range c.Networks {
-		r := rail{network: networkOf(n), treasury: k.treasury, retired: k.retired, gas: k.gas.Address()}
+		r := rail{network: networkOf(n), nodes: nodeNames(n), treasury: k.treasury, retired: k.retired, gas: k.gas.Address()}
 		if r.node, err = openNode(n, a.sources, a.log); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}

@@ -115,14 +115,21 @@ func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, erro
 	return source.Waiting{Refunds: n}, err
 }
 
-// resumeRefunds has everything due that waits for a facilitator on a network where one takes work: a refund may have been put off while that came to be so.
-// It is done whenever what is out was read again, and so once a minute at least.
+// resumeRefunds has everything due that waits for a facilitator or a node on a network where one of its kind takes work: a refund may have been put off
+// while that came to be so. It is done whenever what is out was read again, and so once a minute at least.
 func (a *App) resumeRefunds(ctx context.Context, open rails) error {
 	for _, r := range open {
-		if r.failover.Limited() != nil {
+		var working []string
+		if r.failover.Limited() == nil {
+			working = r.failover.Sources()
+		}
+		if slices.ContainsFunc(r.nodes, func(name string) bool { return a.sources.Of(name).Ready() == nil }) {
+			working = append(working, r.nodes...)
+		}
+		if len(working) == 0 {
 			continue
 		}
-		if err := (refund.Store{}).Resume(ctx, a.db, []string{r.network.ID}, r.failover.Sources()); err != nil {
+		if err := (refund.Store{}).Resume(ctx, a.db, []string{r.network.ID}, working); err != nil {
 			return err
 		}
 	}
