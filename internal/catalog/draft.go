@@ -48,6 +48,7 @@ type Draft struct {
 	Probe       Probe
 	Capacity    capacity.Limit
 	Headers     HeaderChange // for Secrets.SetHeaders
+	Notices     Notices
 	Endpoints   []EndpointDraft
 	By          Author // who lists it
 }
@@ -83,6 +84,7 @@ func (f *form) service(d *Draft, rules Rules, merge bool) {
 	d.Probe = f.probe("probe")
 	d.Capacity = f.capacity("capacity")
 	d.Headers = f.headersMember("headers", merge)
+	d.Notices = f.notices(noticesMember, rules)
 }
 
 // ParseEndpointDraft reads the body of a request that adds an endpoint to a service.
