@@ -9,16 +9,11 @@ import (
 // A Message is a letter as it is sent.
 type Message struct {
 	ID      string // the same each time
-	Subject string // of the mail, one line
-	Text    string // of the mail
-	JSON    []byte // body of the webhook
-}
-
-// A payload is what a webhook gets. The names are a contract.
-type payload struct {
-	Type      Kind   `json:"type"`
-	Timestamp string `json:"timestamp"`
-	Data      Data   `json:"data"`
+	Type    string
+	At      time.Time       // when it happened
+	Subject string          // of the mail, one line
+	Text    string          // of the mail
+	Data    json.RawMessage // of the webhook
 }
 
 // Data are the facts of a letter with where to go from them.
@@ -37,11 +32,11 @@ func DataOf(l Letter, publicURL string) Data {
 // compose makes a letter ready to be sent. What comes of the same letter is the same each time.
 func compose(l Letter, publicURL string) (Message, error) {
 	data := DataOf(l, publicURL)
-	body, err := json.Marshal(payload{Type: l.Kind, Timestamp: TimeText(l.At), Data: data})
+	raw, err := json.Marshal(data)
 	if err != nil {
 		return Message{}, fmt.Errorf("compose letter %s: %w", l.ID, err)
 	}
-	return Message{ID: l.ID.String(), Subject: subjectOf(l), Text: textOf(l, data), JSON: body}, nil
+	return Message{ID: l.ID.String(), Type: string(l.Kind), At: l.At, Subject: subjectOf(l), Text: textOf(l, data), Data: raw}, nil
 }
 
 // TimeText is a time as the API writes it: RFC 3339 in UTC with microseconds.

@@ -26,7 +26,7 @@ const (
 	dueEvery = time.Second
 	dueMax   = 500 // boxes handed out at a time
 
-	sendTime = 20 * time.Second // one attempt
+	sendTime = 30 * time.Second // one attempt
 	workTime = 30 * time.Second // after it a job begins no other letter; what is left is due, and another job's
 	keepTime = 10 * time.Second // to write down what came of an attempt
 )
