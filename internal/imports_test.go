@@ -36,7 +36,7 @@ var sideways = map[[2]string]string{
 var leaves = []string{"migrations", "web", "contracts", "docs"}
 
 // testOnly may be imported by tests and by cmd/demo, never by the product.
-var testOnly = []string{"devnet", "postgres/pgtest", "app/apptest"}
+var testOnly = []string{"devnet", "postgres/pgtest", "app/apptest", "notify/notifytest"}
 
 func layerOf(pkg string) int {
 	top, _, _ := strings.Cut(pkg, "/")
