@@ -89,11 +89,11 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails, log); err != nil {
-		return nil, err
-	}
 	box, err := secrets(c)
 	if err != nil {
+		return nil, err
+	}
+	if a.jobs, err = newJobs(a.db, rails, a.letters(c, box), log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))

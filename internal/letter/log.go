@@ -32,7 +32,7 @@ type Sending struct {
 
 const (
 	listSQL = `
-SELECT id, kind, at, facts FROM provider_notices
+SELECT id, service_id, kind, at, facts FROM provider_notices
  WHERE service_id = $1 AND ($2::uuid IS NULL OR (at, id) < (SELECT at, id FROM provider_notices WHERE id = $2 AND service_id = $1))
  ORDER BY at DESC, id DESC LIMIT $3`
 
@@ -47,22 +47,25 @@ func (Store) List(ctx context.Context, db postgres.DB, service, before uuid.UUID
 	if before != (uuid.UUID{}) {
 		from = &before
 	}
-	rows, err := db.Query(ctx, listSQL, service, from, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list letters of service %s: %w", service, err)
-	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l Logged, err error) {
-		var facts []byte
-		if err = row.Scan(&l.ID, &l.Kind, &l.At, &facts); err == nil {
-			err = json.Unmarshal(facts, &l.Facts)
-		}
-		l.Service = service
-		return l, err
-	})
+	all, err := letters(db.Query(ctx, listSQL, service, from, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list letters of service %s: %w", service, err)
 	}
 	return all, sendings(ctx, db, all)
+}
+
+// letters reads letters, without what became of them.
+func letters(rows pgx.Rows, err error) ([]Logged, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (l Logged, err error) {
+		var facts []byte
+		if err = row.Scan(&l.ID, &l.Service, &l.Kind, &l.At, &facts); err == nil {
+			err = json.Unmarshal(facts, &l.Facts)
+		}
+		return l, err
+	})
 }
 
 // sendings adds to letters what became of them.
@@ -108,8 +111,8 @@ var (
 )
 
 const (
-	isSQL = `
-SELECT count(*) FROM provider_notices WHERE id = $1 AND service_id = $2`
+	findSQL = `
+SELECT id, service_id, kind, at, facts FROM provider_notices WHERE id = $1 AND service_id = $2`
 
 	// What arrived stays as it is, and so does what was not tried yet. The waits begin anew.
 	againSQL = `
@@ -117,21 +120,22 @@ UPDATE provider_deliveries SET attempts_before = attempts, next_at = market_now(
  WHERE notice_id = $1 AND sent_at IS NULL AND (given_up_at IS NOT NULL OR last_error <> '')`
 )
 
-// Again makes a letter due at once where sending it failed, and nowhere else. Its id stays the same.
-func (Store) Again(ctx context.Context, db postgres.DB, service, id uuid.UUID) error {
-	var is int
-	if err := db.QueryRow(ctx, isSQL, id, service).Scan(&is); err != nil {
-		return fmt.Errorf("find letter %s: %w", id, err)
-	}
-	if is == 0 {
-		return ErrNone
+// Again makes a letter due at once where sending it failed, and nowhere else, and returns it as it stands then. Its id stays the same.
+func (Store) Again(ctx context.Context, db postgres.DB, service, id uuid.UUID) (Logged, error) {
+	found, err := letters(db.Query(ctx, findSQL, id, service))
+	switch {
+	case err != nil:
+		return Logged{}, fmt.Errorf("find letter %s: %w", id, err)
+	case len(found) == 0:
+		return Logged{}, ErrNone
 	}
 	tag, err := db.Exec(ctx, againSQL, id)
 	if err != nil {
-		return fmt.Errorf("send letter %s again: %w", id, err)
+		return Logged{}, fmt.Errorf("send letter %s again: %w", id, err)
 	}
 	if tag.RowsAffected() == 0 {
-		return ErrNothingFailed
+		return Logged{}, ErrNothingFailed
 	}
-	return nil
+	err = sendings(ctx, db, found)
+	return found[0], err
 }

@@ -56,7 +56,7 @@ func textOf(l Letter, data Data) string {
 	say("By:      %s", oneLine(f.By, lineMax))
 	say("State:   %s", oneLine(f.State, lineMax))
 	if s := f.Strikes; s != nil {
-		say("Strikes: %d of %d that take it off the shelf within %s (%s)", s.Open, s.Limit, time.Duration(s.Window*float64(time.Second)), oneLine(s.Words, lineMax))
+		say("Strikes: %d of %d that take it off the shelf within %s (%s)", s.Open, s.Limit, spanOf(s.Window), oneLine(s.Words, lineMax))
 	}
 	say("Next:    %s", oneLine(f.Next, lineMax))
 	if f.Strike != nil {
@@ -88,6 +88,17 @@ func sayStrike(say func(string, ...any), s *Strike) {
 			say("  its answer began: %s", strconv.Quote(cut(e.Answer.Snippet, snippetMax)))
 		}
 	}
+}
+
+// spanOf is a span of so many seconds, such as 24h or 1h30m.
+func spanOf(seconds float64) string {
+	text := time.Duration(seconds * float64(time.Second)).String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if whole, cut := strings.CutSuffix(text, none); cut {
+			text = whole + none[:1]
+		}
+	}
+	return text
 }
 
 func counted(n int, one, many string) string {

@@ -40,8 +40,8 @@ func (s *Server) vetHost(c echo.Context, member, address string) error {
 	}
 	bad, ok := errors.AsType[*upstream.HostError](err)
 	if !ok {
-		return refusal.New(call.NotReady, "the host of "+strings.ReplaceAll(member[1:], "/", ".")+" could not be looked up from here; "+
-			"if that lasts while other hosts work, look at the name servers of its domain").WithUntil(s.now().Add(vetRetry)).WithCause(err)
+		return refusal.New(call.NotReady, "the host of %s could not be looked up from here; "+
+			"if that lasts while other hosts work, look at the name servers of its domain", strings.ReplaceAll(member[1:], "/", ".")).WithUntil(s.now().Add(vetRetry)).WithCause(err)
 	}
 	no := refusal.New(call.InvalidRequest, "%s %s", member, bad.Problem)
 	no.Fields = []refusal.Field{{Name: member, Message: bad.Problem}}

@@ -5,6 +5,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/config"
 )
 
 // writeOwners answers with a listing as its owner sees it.
