@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -19,6 +20,8 @@ type Resealed struct {
 	Done int
 	// Lost are services with a secret that none of the keys opens. They are broken until their provider sets it again, or the key is back.
 	Lost []string
+	// Unsigned are services whose webhook has a secret that none of the keys opens. It signs nothing until another one is made, or the key is back.
+	Unsigned []string
 }
 
 // A value that changes meanwhile is sealed with whatever key its writer has, and left alone.
@@ -87,7 +90,7 @@ func (s Secrets) resealHeaders(ctx context.Context, db postgres.DB, all *Reseale
 		for _, h := range page {
 			sealed, err := s.again(h.Sealed, headerContext(h.Service, h.Name, h.BaseURL))
 			if err != nil {
-				all.lose(h.Slug)
+				lose(&all.Lost, h.Slug)
 				continue
 			}
 			tag, err := db.Exec(ctx, resealHeaderSQL, h.Service, h.Name, h.Sealed, sealed)
@@ -109,7 +112,7 @@ type oldSecret struct {
 }
 
 func (s Secrets) resealSecrets(ctx context.Context, db postgres.DB, all *Resealed) error {
-	return s.resealEach(all, secretContext, func(after int64) (pgx.Rows, error) {
+	return s.resealEach(&all.Done, &all.Lost, secretContext, func(after int64) (pgx.Rows, error) {
 		return db.Query(ctx, oldSecretsSQL, s.box.Prefix(), after, resealPage)
 	}, func(x oldSecret, sealed []byte) (pgconn.CommandTag, error) {
 		return db.Exec(ctx, resealSecretSQL, x.ID, sealed, x.Sealed)
@@ -117,7 +120,7 @@ func (s Secrets) resealSecrets(ctx context.Context, db postgres.DB, all *Reseale
 }
 
 func (s Secrets) resealNoticeSecrets(ctx context.Context, db postgres.DB, all *Resealed) error {
-	return s.resealEach(all, noticeSecretContext, func(after int64) (pgx.Rows, error) {
+	return s.resealEach(&all.Done, &all.Unsigned, noticeSecretContext, func(after int64) (pgx.Rows, error) {
 		return db.Query(ctx, oldNoticeSecretsSQL, s.box.Prefix(), after, resealPage)
 	}, func(x oldSecret, sealed []byte) (pgconn.CommandTag, error) {
 		return db.Exec(ctx, resealNoticeSecretSQL, x.ID, sealed, x.Sealed)
@@ -125,7 +128,7 @@ func (s Secrets) resealNoticeSecrets(ctx context.Context, db postgres.DB, all *R
 }
 
 // resealEach reads a table of secrets page by page, and keeps each that is sealed anew.
-func (s Secrets) resealEach(all *Resealed, of func(service uuid.UUID) []byte, read func(after int64) (pgx.Rows, error),
+func (s Secrets) resealEach(done *int, lost *[]string, of func(service uuid.UUID) []byte, read func(after int64) (pgx.Rows, error),
 	keep func(x oldSecret, sealed []byte) (pgconn.CommandTag, error),
 ) error {
 	var last int64
@@ -141,14 +144,14 @@ func (s Secrets) resealEach(all *Resealed, of func(service uuid.UUID) []byte, re
 		for _, x := range page {
 			sealed, err := s.again(x.Sealed, of(x.Service))
 			if err != nil {
-				all.lose(x.Slug)
+				lose(lost, x.Slug)
 				continue
 			}
 			tag, err := keep(x, sealed)
 			if err != nil {
 				return err
 			}
-			all.Done += int(tag.RowsAffected())
+			*done += int(tag.RowsAffected())
 		}
 		last = page[len(page)-1].ID
 	}
@@ -164,11 +167,8 @@ func (s Secrets) again(sealed, context []byte) ([]byte, error) {
 }
 
 // lose names a service once.
-func (r *Resealed) lose(slug string) {
-	for _, s := range r.Lost {
-		if s == slug {
-			return
-		}
+func lose(lost *[]string, slug string) {
+	if !slices.Contains(*lost, slug) {
+		*lost = append(*lost, slug)
 	}
-	r.Lost = append(r.Lost, slug)
 }
