@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"market/internal/letter"
+	"market/internal/notify"
 	"market/internal/refund"
 )
 
@@ -28,16 +29,19 @@ const (
 )
 
 // newJobs makes the job queue with its workers.
-func newJobs(db *pgxpool.Pool, open rails, letters *letter.Worker, log zerolog.Logger) (*river.Client[pgx.Tx], error) {
+func newJobs(db *pgxpool.Pool, open rails, notices *notify.Sender, letters *letter.Worker, log zerolog.Logger) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, refund.NewWorker(db, open.refund()))
 	river.AddWorker(workers, refund.NewDueWorker(db))
+	river.AddWorker(workers, notify.NewWorker(notices))
+	river.AddWorker(workers, notify.NewDueWorker(notices))
 	river.AddWorker(workers, letters)
 	river.AddWorker(workers, letter.NewDueWorker(db))
 	jobs, err := river.NewClient(riverpgxv5.New(db), &river.Config{
-		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: refundsAtOnce}, letter.Queue: {MaxWorkers: letter.AtOnce}},
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: refundsAtOnce},
+			notify.Queue: {MaxWorkers: notify.AtOnce}, letter.Queue: {MaxWorkers: letter.AtOnce}},
 		Workers:                     workers,
-		PeriodicJobs:                []*river.PeriodicJob{refund.Due(), letter.Due()},
+		PeriodicJobs:                []*river.PeriodicJob{refund.Due(), notify.Due(), letter.Due()},
 		CompletedJobRetentionPeriod: jobsKept,
 		DiscardedJobRetentionPeriod: 7 * 24 * time.Hour,
 		RescueStuckJobsAfter:        stuckAfter,

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -13,17 +14,41 @@ import (
 	"market/internal/notify"
 	"market/internal/postgres"
 	"market/internal/secretbox"
+	"market/internal/source"
 	"market/internal/upstream"
 )
 
-// letters returns what sends letters to providers.
-func (a *App) letters(c config.Config, box secretbox.Box) *letter.Worker {
+// newLetters makes what sends letters to providers: by the mail server that the operator is told by, and to webhooks of theirs.
+func (a *App) newLetters(c config.Config, box secretbox.Box) (*letter.Worker, error) {
 	// A way out of its own: what providers do with our letters takes no connection from the calls of their services.
 	client := upstream.New(upstream.Options{AllowPrivate: c.Dev && !a.guarded, Resolver: a.resolver})
 	a.closers = append(a.closers, func(context.Context) error { client.Close(); return nil })
-	return letter.NewWorker(a.db, contacts{secrets: catalog.NewSecrets(box)}, map[letter.Channel]letter.Carrier{
-		letter.Webhook: webhooks{client.Outward()},
-	}, a.publicURL)
+	carriers := map[letter.Channel]letter.Carrier{letter.Webhook: webhooks{client.Outward()}}
+	if c.Operator.Mail != nil {
+		mailer, err := mailerOf(*c.Operator.Mail)
+		if err != nil {
+			return nil, fmt.Errorf("MARKET_SMTP_URL: %w", err)
+		}
+		carriers[letter.Email] = mails{notify.WayBy(a.sources.Of(source.Mail), mailer)}
+	}
+	return letter.NewWorker(a.db, contacts{secrets: catalog.NewSecrets(box)}, carriers, a.publicURL), nil
+}
+
+// mails take letters to mail addresses. They share the source with the notices to the operator: what one of them learns of it, all know.
+type mails struct{ way notify.Way }
+
+func (m mails) Carry(ctx context.Context, to letter.Contact, l letter.Message) (status int, err error) {
+	report, err := m.way.Reserve(ctx)
+	if err != nil {
+		return 0, err
+	}
+	err = m.way.Channel.Send(ctx, notify.Message{ID: l.ID, Type: l.Type, At: l.At, To: []string{to.Email}, Subject: l.Subject, Text: l.Text})
+	failure, _ := errors.AsType[*notify.Failure](err)
+	report(context.WithoutCancel(ctx), failure)
+	if failure != nil {
+		return failure.Code, failure
+	}
+	return 0, err
 }
 
 // contacts are where providers want to be told, as their listings say now.

@@ -12,14 +12,6 @@ import (
 // ChannelOut is that a channel of notices takes nothing any more; its subject is the channel.
 const ChannelOut Kind = "channel_out"
 
-// Kinds about a source; its name is the subject. Who watches the sources raises them.
-const (
-	// SourceOut is that a source has stopped us.
-	SourceOut Kind = "source_out"
-	// GuardReached is that we have stopped asking a source for today.
-	GuardReached Kind = "guard_reached"
-)
-
 const (
 	// outAfterFailures and outAfter are when a channel counts as out: so many failures in a row, over so long at least. A mail server that restarts is none.
 	outAfterFailures = 3
