@@ -50,8 +50,8 @@ func newFleet(t *testing.T, sources ...Source) *fleet {
 
 func (f *fleet) hooks() Hooks {
 	return Hooks{
-		Out: func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
-		Back: func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
+		Out:    func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
+		Back:   func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
 		Resume: func(_ context.Context, _ pgx.Tx, s Source) error { return f.tell("resume", s, 0) },
 		Waiting: func(context.Context, string) (Waiting, error) {
 			f.mu.Lock()
@@ -186,3 +186,12 @@ var (
 	worked   = Verdict{Kind: Worked}
 	noCredit = Verdict{Kind: Refused, Said: "HTTP 402"}
 )
+
+// tryNow is somebody who has topped the source up.
+func (f *fleet) tryNow() {
+	f.t.Helper()
+	err := pgx.BeginFunc(f.t.Context(), f.db, func(tx pgx.Tx) error { return f.replicas[0].TryNow(f.t.Context(), tx, f.meter(0).of.Name) })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
