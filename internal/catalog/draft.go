@@ -35,7 +35,7 @@ var (
 // reservedSlugs would stand where the API, a page or a command has, or may get, a name of its own. What was listed before a name was reserved keeps it.
 var reservedSlugs = map[string]bool{
 	"admin": true, "api": true, "discovery": true, "facilitator": true, "help": true, "import": true, "market": true, "mcp": true,
-	"new": true, "search": true, "static": true, "try": true, "uphold": true, "void": true,
+	"new": true, "resend": true, "search": true, "static": true, "try": true, "uphold": true, "void": true,
 }
 
 // A Draft is a checked listing that is not stored yet.
