@@ -105,11 +105,15 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if a.notices, err = a.newNotices(c); err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails, a.notices, log); err != nil {
-		return nil, err
-	}
 	box, err := secrets(c)
 	if err != nil {
+		return nil, err
+	}
+	letters, err := a.newLetters(c, box)
+	if err != nil {
+		return nil, err
+	}
+	if a.jobs, err = newJobs(a.db, rails, a.notices, letters, log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))
