@@ -114,9 +114,9 @@ func TestAdminPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.check(view{"admin-signin", empty.URL + "/admin/strikes"}, axe)
 	b.signIn()
 	b.reads("No service is under strike.")
-	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/sources", "/admin/audit")
+	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit")
 	views = append(views, adminViews(full, "", "/admin", "/admin/strikes", "/admin/strikes/evil", "/admin/strikes/weather", "/admin/strikes/gone?done=suspend",
-		"/admin/services", "/admin/outages", "/admin/sources", "/admin/audit", "/admin/strikes/nobody")...)
+		"/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/strikes/nobody")...)
 	for _, v := range views {
 		b.check(v, axe)
 	}
