@@ -65,8 +65,8 @@ func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.O
 	return err
 }
 
+// back says at once that it is over: a source is back only when it has not refused for some minutes, which the notice need not wait for again.
 func (k *keeper) back(ctx context.Context, tx pgx.Tx, s source.Source, was source.Why) error {
-	// The registry has waited for as long as a notice would.
 	settled, err := k.notices.SettleSteady(ctx, tx, kindOf(was), s.Name)
 	if err == nil && settled {
 		k.app.log.Info().Str("source", s.Name).Msg("the source works again")

@@ -66,6 +66,8 @@ func TestGrant_GiveBack_WhatIsGivenBackCanBeUsed(t *testing.T) {
 
 func (f *fleet) flush() {
 	for _, r := range f.replicas {
-		r.flush(f.t.Context())
+		if err := r.flush(f.t.Context()); err != nil {
+			f.t.Fatal(err)
+		}
 	}
 }

@@ -23,6 +23,7 @@ func hosted() Source {
 // A fleet is two replicas over one database, and what its hooks were told.
 type fleet struct {
 	t        *testing.T
+	url      string
 	db       *pgxpool.Pool
 	replicas [2]*Registry
 	waiting  Waiting
@@ -34,18 +35,22 @@ type fleet struct {
 
 func newFleet(t *testing.T, sources ...Source) *fleet {
 	t.Helper()
-	f := &fleet{t: t}
-	url := pgtest.URL(t)
+	f := &fleet{t: t, url: pgtest.URL(t)}
 	for i := range f.replicas {
-		pool, err := postgres.Open(t.Context(), url, func(c *pgxpool.Config) { c.MaxConns = 4 })
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(pool.Close)
-		f.db = pool
-		f.replicas[i] = New(pool, time.Now, sources, f.hooks())
+		f.db = newPool(t, f.url)
+		f.replicas[i] = New(f.db, time.Now, sources, f.hooks())
 	}
 	return f
+}
+
+func newPool(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), url, func(c *pgxpool.Config) { c.MaxConns = 4 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 func (f *fleet) hooks() Hooks {

@@ -120,7 +120,7 @@ func (c *Client) Settle(ctx context.Context, turn *Turn, n chain.Network, s chai
 	switch {
 	case fault == 0 && answer.Kind == Declined && refuses(verdict):
 		// What looked like a word on the payment is one on us.
-		answer.Kind, answer.Blame, answer.Err = Refused, 0, c.trouble(call, Unpaid, got.status, nil)
+		answer.Kind, answer.Blame, answer.Err = Refused, 0, c.trouble(call, refusalFault(verdict), got.status, nil)
 	case fault != 0:
 		answer.Err = c.trouble(call, fault, got.status, nil)
 	case answer.Kind == Declined || answer.Kind == Pending:

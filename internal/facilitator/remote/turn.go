@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"market/internal/source"
@@ -19,6 +20,7 @@ type Turn struct {
 	grant *source.Grant // nil where nothing is counted
 	left  int64         // units that are set aside and not spent
 	shown bool
+	ended bool
 }
 
 // Reserve sets n units aside. The error is a *source.LimitError where the facilitator takes no work now; any other one is the database's.
@@ -55,6 +57,10 @@ func (t *Turn) Left() int64 { return t.left }
 
 // End gives back what is not spent, but for what is kept for later. It may be called again.
 func (t *Turn) End(keep int64) {
+	if t.grant != nil && !t.shown && !t.ended {
+		t.grant.Unasked(context.Background()) // whoever asked may be gone
+	}
+	t.ended = true
 	if back := t.left - keep; back > 0 {
 		t.left = keep
 		if t.grant != nil {
@@ -77,17 +83,26 @@ func (t *Turn) report(ctx context.Context, v source.Verdict) {
 }
 
 // verdict is what an answer says of the facilitator itself. decided is that it is a word on one payment in the protocol's own form: its status then is as
-// much about the payment as the word is (some say every no with a 402), and must not close a network, which a caller could provoke. Only what is written
-// in it may still say that the facilitator is out.
+// much about the payment as the word is (some say every no with a 402), and must not close a network, which a caller could provoke. Such a word says that
+// the facilitator is out only where it is no code of x402's, and the operator has said so, or it is the name of a limit.
 func (c *Client) verdict(got reply, decided bool) source.Verdict {
+	of := c.opts.Source
 	a := source.Answer{Status: got.status, RetryAfter: got.retryAfter, Text: textOf(got.body)}
-	if decided {
-		if b, fault := readSettleBody(got.body); fault == 0 && codes[codeOf(b.reason)] != 0 {
-			return source.Verdict{Kind: source.Worked} // a code of x402's is about the payment, whatever a shape may find in it
-		}
-		a.Status = 200
+	if !decided {
+		return source.Classify(source.KindFacilitator, of.RunsOut, of.Shapes, a)
 	}
-	return source.Classify(source.KindFacilitator, c.opts.Source.RunsOut, c.opts.Source.Shapes, a)
+	worked := source.Verdict{Kind: source.Worked}
+	b, _ := readSettleBody(got.body)
+	if codes[b.reason] != 0 || b.reason == codePending || b.success {
+		return worked
+	}
+	if !source.Look(of.Shapes, a) {
+		a.Status, a.Text = http.StatusBadRequest, b.reason
+	}
+	if v := source.Classify(source.KindFacilitator, of.RunsOut, of.Shapes, a); refuses(v) {
+		return v
+	}
+	return worked
 }
 
 // textBytesMax is how much of an answer is looked through for the words of a limit.
@@ -98,6 +113,18 @@ func textOf(body []byte) string { return string(body[:min(len(body), textBytesMa
 // refuses says whether a verdict is that the facilitator takes no work.
 func refuses(v source.Verdict) bool {
 	return v.Kind == source.Refused || v.Kind == source.Rejected || v.Kind == source.Slowed
+}
+
+// refusalFault is the fault of a facilitator that refuses us in words about a payment.
+func refusalFault(v source.Verdict) Fault {
+	switch v.Kind {
+	case source.Slowed:
+		return Throttled
+	case source.Rejected:
+		return Unauthorized
+	case source.Refused, source.Worked, source.Troubled:
+	}
+	return Unpaid
 }
 
 // noteRefusal writes down that a request which is not counted was turned away: it is an outage like any other. Where it is known already, nothing is to be written.

@@ -10,7 +10,7 @@ import (
 	"market/internal/source"
 )
 
-func with(status int, header, body string) http.HandlerFunc {
+func turnsAway(status int, header, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", header)
 		w.WriteHeader(status)
@@ -40,6 +40,7 @@ func TestClient_Settle_OnlyWhatTheFacilitatorSaysOfItselfClosesIt(t *testing.T) 
 		"a no with 402":                           {402, "", no("insufficient_funds"), source.Worked},
 		"a no with 402 and a code of its own":     {402, "", no("payer_on_a_list"), source.Worked},
 		"a no with 403 that speaks of the plan":   {403, "", no("payment_plan_missing"), source.Refused},
+		"a no that is the name of a limit":        {200, "", no("quota_exceeded"), source.Refused},
 		"a no of x402's that an operator matched": {403, "", `{"success":false,"errorReason":"insufficient_funds","note":"plan"}`, source.Worked},
 	} {
 		got := reply{status: tt.status, body: []byte(tt.body)}
@@ -60,7 +61,7 @@ func TestClient_Settle_WhoRefusesIsAskedOnceAWindow(t *testing.T) {
 	if err := g.Ask(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	g.answers(with(402, "", `{"error":"out of credit"}`))
+	g.answers(turnsAway(402, "", `{"error":"out of credit"}`))
 	for window := range int32(3) {
 		if err := g.Ready(network); err != nil {
 			t.Fatalf("window %d: %v", window, err)
@@ -103,7 +104,7 @@ func TestTurn_End_WhoAskedNothingHasNotTested(t *testing.T) {
 	if err := g.Ask(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	g.answers(with(402, "", ""))
+	g.answers(turnsAway(402, "", ""))
 	settle(t.Context(), g.Client)
 	g.shift(t, time.Hour)
 	turn, err := g.Reserve(t.Context(), source.Settlement, 2)
@@ -133,7 +134,7 @@ func TestClient_Ask_ARefusalCountsAndAGoodAnswerDoesNot(t *testing.T) {
 	g := guard(t, source.Prepaid)
 	for status, why := range map[int]source.Why{402: source.Exhausted, 401: source.Denied} {
 		g.shift(t, 48*time.Hour)
-		g.supports(with(status, "", ""))
+		g.supports(turnsAway(status, "", ""))
 		if err := g.Ask(t.Context()); faultIn(err) == 0 || g.out() != why {
 			t.Errorf("%d: %v, out: %s, want %s", status, err, g.out(), why)
 		}
@@ -145,7 +146,7 @@ func TestClient_Ask_ARefusalCountsAndAGoodAnswerDoesNot(t *testing.T) {
 	if err := g.Ask(t.Context()); err != nil || g.said.Load() != before+1 || g.Settles(network) != nil {
 		t.Errorf("the window has ended: %v, asked %d times, %v", err, g.said.Load()-before, g.Settles(network))
 	}
-	g.answers(with(402, "", ""))
+	g.answers(turnsAway(402, "", ""))
 	if got := settle(t.Context(), g.Client); got.Kind != Refused {
 		t.Errorf("the test is left for work: %+v", got)
 	}
@@ -160,7 +161,7 @@ func TestClient_Verify_IsCountedAsWork(t *testing.T) {
 	if err := g.Ask(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	refuse := with(402, "", "")
+	refuse := turnsAway(402, "", "")
 	g.verify.Store(&refuse)
 	if _, err := g.Verify(t.Context(), network, signed); faultIn(err) != Unpaid {
 		t.Errorf("%v, want that it wants to be paid", err)
