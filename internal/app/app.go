@@ -195,7 +195,7 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 		case channelCatalog:
 			return listings.Load(ctx, a.db)
 		case source.Channel:
-			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open))
+			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open), a.releaseLetters(ctx))
 		}
 		return board.Load(ctx, a.db)
 	}

@@ -34,6 +34,17 @@ func (a *App) newLetters(c config.Config, box secretbox.Box) (*letter.Worker, er
 	return letter.NewWorker(a.db, contacts{secrets: catalog.NewSecrets(box)}, carriers, a.publicURL), nil
 }
 
+// releaseLetters has the mails due that wait for the relay while it takes work: some may have been put off while that came to be so. It is done whenever
+// what is out was read again, and so once a minute at least.
+func (a *App) releaseLetters(ctx context.Context) error {
+	for _, s := range a.sources.Sources() {
+		if s.Kind == source.KindMail && a.sources.Of(s.Name).Ready() == nil {
+			return letter.Store{}.Release(ctx, a.db, letter.Email)
+		}
+	}
+	return nil
+}
+
 // mails take letters to mail addresses. They share the source with the notices to the operator: what one of them learns of it, all know.
 type mails struct{ way notify.Way }
 

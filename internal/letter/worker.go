@@ -104,6 +104,11 @@ func (w *Worker) one(ctx context.Context, b Box) (more bool, err error) {
 	if err != nil || !found {
 		return false, err
 	}
+	tried := letter.attempts - letter.before
+	if tried > attemptsMax {
+		// None of them came to an end. What kills whoever sends it is not tried for ever.
+		return true, w.store.failed(ctx, w.db, letter, 0, true, 0, errStopped.Error())
+	}
 	status, failure := w.carry(ctx, to, letter)
 	// The result is kept on a context of its own: the job's may be what ended the attempt.
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
@@ -114,7 +119,7 @@ func (w *Worker) one(ctx context.Context, b Box) (more bool, err error) {
 	if limit, out := errors.AsType[*source.LimitError](failure); out {
 		return false, w.store.putOff(own, w.db, letter, limit.Until)
 	}
-	wait, again := waitAfter(letter.attempts - letter.before)
+	wait, again := waitAfter(tried)
 	if addressOf(to, b.Channel) == "" {
 		again = false // nobody is there any more
 	}

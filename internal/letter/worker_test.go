@@ -88,6 +88,24 @@ func TestWorker_KilledBetweenSendAndMark_IsSentAgainUnderTheSameID(t *testing.T)
 	}
 }
 
+// A message that kills whoever sends it is not tried for ever.
+func TestWorker_WhatNeverComesToAnEndIsGivenUp(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	id := p.write(t, []Channel{Webhook}, StrikeOpened)[0]
+	p.carry = func(Channel) (int, error) { panic("killed") }
+	for range attemptsMax + 3 {
+		func() {
+			defer func() { _ = recover() }()
+			p.run(t)
+		}()
+		pgtest.Shift(t, p.db, lease)
+	}
+	if s := p.by(t, id, Webhook); len(p.carried) != attemptsMax || s.GivenUp.IsZero() || s.Error != errStopped.Error() {
+		t.Errorf("carried %d times; it is kept as %+v", len(p.carried), s)
+	}
+}
+
 // One statement: dropping the lock from it gives the same letter to both.
 func TestStore_Claim_OfTwoAtOnceNoneGetsWhatTheOtherHas(t *testing.T) {
 	t.Parallel()
