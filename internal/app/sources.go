@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,7 +52,7 @@ type keeper struct {
 	notices notify.Store
 	refunds refund.Store
 	letters letter.Store
-	serves  map[string][]string // networks, by the name of the source
+	serves  map[string][]string // networks on which refunds need it, by the name of the source
 	links   map[string][]string // what settles on a network, by its id: names of sources, and our own engine
 }
 
@@ -96,10 +97,11 @@ func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
 	if len(networks) == 0 {
 		return nil // no refund waits for it
 	}
-	peers := []string{s.Name}
-	for _, network := range networks {
-		if s.Kind == source.KindFacilitator {
-			peers = append(peers, k.links[network]...)
+	var peers []string
+	for name, of := range k.serves {
+		alike := strings.HasPrefix(name, s.Kind.String()+"/")
+		if alike && slices.ContainsFunc(of, func(network string) bool { return slices.Contains(networks, network) }) {
+			peers = append(peers, name)
 		}
 	}
 	return k.refunds.Resume(ctx, tx, networks, peers)

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"market/internal/app/apptest"
+	"market/internal/notify/notifytest"
 )
 
 // setSources has some sources out, each in its own way.
@@ -26,8 +29,15 @@ func setSources(t *testing.T, w *apptest.World, n int) {
 // operator was told.
 func TestSources_TellWhoStoppedUntilWhenAndHowMuchWasDone(t *testing.T) {
 	t.Parallel()
-	w := apptest.Start(t, apptest.Sources(t, 6))
+	secret := filepath.Join(t.TempDir(), "webhook.secret")
+	if err := os.WriteFile(secret, []byte(notifytest.Secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := apptest.Start(t, apptest.Sources(t, 6), "MARKET_OPERATOR_WEBHOOK="+notifytest.NewReceiver(t, notifytest.Secret).URL(), "MARKET_OPERATOR_WEBHOOK_SECRET_FILE="+secret)
 	setSources(t, w, 6)
+	if status, answer := w.Admin(t, http.MethodPost, "/api/v1/admin/notices/test", map[string]any{}); status != http.StatusOK {
+		t.Fatalf("send a test: %d %v", status, answer)
+	}
 	status, answer := w.Admin(t, http.MethodGet, "/api/v1/admin/sources", nil)
 	items, _ := answer["items"].([]any)
 	if status != http.StatusOK || len(items) < 6 {
@@ -74,12 +84,13 @@ func TestSources_TellWhoStoppedUntilWhenAndHowMuchWasDone(t *testing.T) {
 
 	scraped := w.Send(t, apptest.Asking{Method: http.MethodGet, URL: w.App.OpsURL() + "/metrics"}, "")
 	for _, want := range []string{`market_source_exhausted{source="facilitator/hosted-1"} 1`, `market_source_exhausted{source="facilitator/hosted-2"} 0`, `market_source_used{source="facilitator/hosted-2"} 15000`,
+		`market_source_reservations_total{class="other",result="granted",source="webhook"} 1`, `market_notices_total{kind="test",result="sent"} 1`,
 		`market_source_cap{source="facilitator/hosted-2"} 15000`, `market_deferred{what="refunds"} 0`, `market_deferred_oldest_seconds{what="notices"} 0`, `market_deferred{what="provider_notices"} 0`, "market_database_read 1", "go_goroutines"} {
 		if !strings.Contains(string(scraped.Body), want+"\n") && !strings.Contains(string(scraped.Body), want+" ") {
 			t.Errorf("the metrics do not have %s", want)
 		}
 	}
-	for _, secret := range []string{"http://", "https://", "team=7", apptest.AdminToken, "127.0.0.1:9"} {
+	for _, secret := range []string{"http://", "https://", "team=7", apptest.AdminToken, "127.0.0.1", "whsec", "hidden-path"} {
 		if strings.Contains(string(scraped.Body), secret) {
 			t.Errorf("the metrics hold %q", secret)
 		}
