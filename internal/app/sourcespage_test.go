@@ -27,7 +27,7 @@ func setSources(t *testing.T, w *apptest.World, n int) {
 
 // The API, the pages and the metrics tell the same of a source: who stopped, since when, until when, how much was done of what was asked, and whether the
 // operator was told.
-func TestSources_TellWhoStoppedUntilWhenAndHowMuchWasDone(t *testing.T) {
+func TestSourcesPage_TellWhoStoppedUntilWhenAndHowMuchWasDone(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "webhook.secret")
 	if err := os.WriteFile(secret, []byte(notifytest.Secret), 0o600); err != nil {
@@ -98,7 +98,7 @@ func TestSources_TellWhoStoppedUntilWhenAndHowMuchWasDone(t *testing.T) {
 }
 
 // Somebody says that a source is topped up: the next request may test it, who said so is kept, and a source that money does not help is not tried.
-func TestSources_OneThatIsSaidToBeToppedUpIsAskedNext(t *testing.T) {
+func TestSourcesPage_OneThatIsSaidToBeToppedUpIsAskedNext(t *testing.T) {
 	t.Parallel()
 	w := apptest.Start(t, apptest.Sources(t, 6))
 	setSources(t, w, 6)
@@ -144,7 +144,7 @@ func TestSources_OneThatIsSaidToBeToppedUpIsAskedNext(t *testing.T) {
 }
 
 // Everything that settles refuses at once: every page is served all the same. Everybody reads what is out by its kind and its network, an admin by its name.
-func TestSources_AllOutAtOnceThePagesSayPreciselyWhatIsOut(t *testing.T) {
+func TestSourcesPage_AllOutAtOnceThePagesSayPreciselyWhatIsOut(t *testing.T) {
 	t.Parallel()
 	first, second := newHosted(t, supportsUs, func(settling) {}), newHosted(t, supportsUs, func(settling) {})
 	w := apptest.Start(t, hostedFile(t, false, first, second))
