@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"market/internal/app/apptest"
 	"market/internal/notify"
@@ -118,4 +119,28 @@ func TestNotices_ATestSaysWhichChannelTookIt(t *testing.T) {
 	if n, m := len(in.mail.Mails()), len(in.hook.Deliveries()); n != 2 || m != 1 {
 		t.Errorf("%d mails and %d webhooks, want 2 and 1", n, m)
 	}
+}
+
+// A mail relay whose quota is used up is a source that is out: the webhook tells of it, and mail is asked again when its window has ended.
+func TestNotices_MailThatIsOutIsToldByTheWebhook(t *testing.T) {
+	t.Parallel()
+	in := newInbox(t)
+	w := apptest.Start(t, in.env...)
+	in.mail.Answer("MAIL", "452 4.5.3 daily quota exceeded")
+	raise(t, w, "first")
+	apptest.Eventually(t, "both are told by the webhook", func() bool { return len(in.hook.Deliveries()) == 2 })
+	told := fmt.Sprintf("%s %s", in.hook.Deliveries()[0].Data, in.hook.Deliveries()[1].Data)
+	if !strings.Contains(told, `"kind":"source_out","subject":"mail"`) || !strings.Contains(told, `"subject":"first"`) {
+		t.Errorf("the webhook was told %s", told)
+	}
+	sessions := in.mail.Sessions()
+	raise(t, w, "second")
+	apptest.Eventually(t, "the next one goes by the webhook", func() bool { return len(in.hook.Deliveries()) == 3 })
+	if in.mail.Sessions() != sessions {
+		t.Error("mail was asked again within its window")
+	}
+	in.mail.Answer("MAIL", "")
+	w.Shift(t, time.Hour)
+	raise(t, w, "third")
+	apptest.Eventually(t, "mail is asked after its window", func() bool { return len(in.mail.Mails()) == 1 })
 }
