@@ -1,0 +1,21 @@
+package notify
+
+// What stops without anybody running into it. Package watch looks for it.
+const (
+	// TreasuryShort is that a treasury holds less than it owes; its subject is the network, the asset and the treasury.
+	TreasuryShort Kind = "treasury_short"
+	// GasLow is that the gas wallet of a network is nearly empty; its subject is the network.
+	GasLow Kind = "gas_low"
+	// RefundsLate is that refunds of a network are owed for longer than they take; its subject is the network.
+	RefundsLate Kind = "refunds_late"
+	// NothingSettles is that payments are tried and none settles. It has no subject.
+	NothingSettles Kind = "nothing_settles"
+	// NetworkNotReady is that no payment is taken on a network; its subject is the network.
+	NetworkNotReady Kind = "network_not_ready"
+	// JobDiscarded is that jobs of a kind were given up, or that a periodic one does not run; its subject is the kind of job.
+	JobDiscarded Kind = "job_discarded"
+	// WorkStopped is that work beside the calls does not come round; its subject is the replica and the loop.
+	WorkStopped Kind = "work_stopped"
+	// ClockApart is that the clock of a process and the database's differ; its subject is the replica.
+	ClockApart Kind = "clock_apart"
+)
