@@ -37,6 +37,8 @@ var owners = map[string][]string{
 	"notices":            {"notify"},
 	"service_probes":     {"delivery"},
 	"outages":            {"outage"},
+	"source_days":        {"source"},
+	"source_state":       {"source"},
 }
 
 // evidence are the tables on which a delisting rests. Within package delivery too, only two types write them.

@@ -172,8 +172,11 @@ func openKey(name string, k config.Key) (chain.Key, error) {
 
 func networkOf(n config.Network) chain.Network {
 	out := chain.Network{
-		ID: n.ID, ChainID: n.ChainID, V1Name: n.V1Name, RPC: n.RPC, Confirmations: n.Confirmations, ServeAtDepth: n.ServeAtDepth,
+		ID: n.ID, ChainID: n.ChainID, V1Name: n.V1Name, Confirmations: n.Confirmations, ServeAtDepth: n.ServeAtDepth,
 		Explorer: n.Explorer, FloorUSD: n.FloorUSD,
+	}
+	for _, node := range n.RPC {
+		out.RPC = append(out.RPC, node.URL)
 	}
 	for _, a := range n.Assets {
 		out.Assets = append(out.Assets, chain.Asset{Address: common.HexToAddress(a.Address), Symbol: a.Symbol, Decimals: a.Decimals,

@@ -18,8 +18,8 @@ import (
 // A Kind is what sort of trouble a notice is about.
 type Kind string
 
-// Outage is an outage of our own; its subject is the replica, or the fleet.
-const Outage Kind = "outage"
+// OwnOutage is an outage of our own; its subject is the replica, or the fleet.
+const OwnOutage Kind = "outage"
 
 // A Notice is what the operator has to know.
 type Notice struct {
@@ -38,8 +38,8 @@ INSERT INTO notices (id, kind, subject, text) VALUES ($1, $2, $3, $4)
 ON CONFLICT (kind, subject) WHERE settled_at IS NULL DO NOTHING`
 
 // Raise makes a notice, unless one of this kind and subject is open, and says whether it did: of many who see one trouble, one is to tell of it.
-func (Store) Raise(ctx context.Context, db postgres.DB, kind Kind, subject, text string) (raised bool, err error) {
-	tag, err := db.Exec(ctx, raiseSQL, uuid.Must(uuid.NewV7()), kind, subject, text)
+func (Store) Raise(ctx context.Context, db postgres.DB, kind Kind, subject string, o Outage) (raised bool, err error) {
+	tag, err := db.Exec(ctx, raiseSQL, uuid.Must(uuid.NewV7()), kind, subject, o.Text())
 	if err != nil {
 		return false, fmt.Errorf("raise notice of %s %q: %w", kind, subject, err)
 	}

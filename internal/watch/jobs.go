@@ -49,7 +49,7 @@ func (j jobFact) over() bool {
 	return j.given < 0 || j.done >= 0 && j.done < j.given
 }
 
-func (j jobFact) told() Told {
+func (j jobFact) told() notify.Outage {
 	what := fmt.Sprintf("Jobs of the kind %q were given up, and for %s none has ended well.", j.kind, span(max(0, j.failing)))
 	if j.periodic {
 		what = fmt.Sprintf("The job %q, which runs all the time, has not run for %s or more.", j.kind, span(jobPatience))
@@ -61,7 +61,7 @@ func (j jobFact) told() Told {
 	if does, known := jobEffects[j.kind]; known {
 		effect = does
 	}
-	return Told{What: what, Effect: effect, Look: "The log has a line \"job\" with each error, and the table river_job has the jobs (state discarded). If none runs at all, restart a process."}
+	return notify.Outage{What: what, Effect: effect, Look: "The log has a line \"job\" with each error, and the table river_job has the jobs (state discarded). If none runs at all, restart a process."}
 }
 
 // jobEffects says what a kind of job does.

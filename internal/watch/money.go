@@ -106,7 +106,7 @@ func gasLow(was bool, transactions int64) bool {
 }
 
 func gasFinding(n Network, gas facilitator.Gas, was bool) finding {
-	return finding{key: key{notify.GasLow, n.ID}, bad: gasLow(was, gas.Transactions), told: Told{
+	return finding{key: key{notify.GasLow, n.ID}, bad: gasLow(was, gas.Transactions), told: notify.Outage{
 		What: fmt.Sprintf("The gas wallet %s on %s has gas for %d more settlements or refunds at the present fee (it holds %s wei).", gas.Address, n.ID, gas.Transactions, gas.Balance),
 		Effect: fmt.Sprintf("All goes on for now. When it is enough for fewer than %d, our own engine counts as not ready there: where no other facilitator settles, calls are then "+
 			"refused with 503 before anybody is charged, and refunds wait.", gas.Least),

@@ -36,7 +36,7 @@ func networks(verdicts map[string]error, told func(error) bool) []finding {
 		if why == nil || told(why) {
 			continue
 		}
-		found = append(found, finding{key: key{notify.NetworkNotReady, network}, bad: true, told: Told{
+		found = append(found, finding{key: key{notify.NetworkNotReady, network}, bad: true, told: notify.Outage{
 			What:   fmt.Sprintf("No payment is taken on the network %s: %s.", network, oneLine(why.Error())),
 			Effect: "New calls that would be paid there are refused with 503 before anybody is charged, and its refunds may have to wait; none is lost. Other networks go on.",
 			Look: "GET /readyz on the operations listener says what holds at the moment. Then look at what it names: the node of the network (MARKET_NETWORKS), its facilitators " +

@@ -41,7 +41,7 @@ func (o offset) String() string {
 }
 
 func clockFinding(id uuid.UUID, address string, o offset, was bool) finding {
-	return finding{key: key{notify.ClockApart, "replica " + id.String()}, bad: o.apart(was), told: Told{
+	return finding{key: key{notify.ClockApart, "replica " + id.String()}, bad: o.apart(was), told: notify.Outage{
 		What: fmt.Sprintf("The clock of %s is %s the database's.", process(id, address), o),
 		Effect: "That process is wrong by as much about how long an old price stays acceptable, in the times of Retry-After and of sign-ins, and in its log. Strikes, cooldowns, leases and " +
 			"refunds go by the database's clock, and payments by the chain's: they are right.",
@@ -89,7 +89,7 @@ func silenceFinding(id uuid.UUID, address string, s pulse.Silence) finding {
 	if s.Panicked {
 		how = "It panics, and the log says where."
 	}
-	return finding{key: key{notify.WorkStopped, fmt.Sprintf("replica %s/%s", id, s.Loop)}, bad: true, told: Told{
+	return finding{key: key{notify.WorkStopped, fmt.Sprintf("replica %s/%s", id, s.Loop)}, bad: true, told: notify.Outage{
 		What:   fmt.Sprintf("Work of %s has stopped: %q has not come round for %s. %s", process(id, address), s.Loop, span(s.For), how),
 		Effect: effectOf(s.Loop),
 		Look:   "Look into the log of that process, and restart it: what is under way is finished by whichever process runs.",

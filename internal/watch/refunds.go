@@ -26,8 +26,8 @@ func lateLimit(confirmations int) time.Duration {
 
 // lateRefunds returns what is to be told of late refunds, by the network, and which open notices are over: there it is that no refund is owed for even
 // half of the limit.
-func lateRefunds(late []refund.Late, known map[string]Network, open []string) (raise map[string]Told, settle []string) {
-	raise = map[string]Told{}
+func lateRefunds(late []refund.Late, known map[string]Network, open []string) (raise map[string]notify.Outage, settle []string) {
+	raise = map[string]notify.Outage{}
 	of := map[string][]refund.Late{}
 	for _, l := range late {
 		of[l.Network] = append(of[l.Network], l)
@@ -47,7 +47,7 @@ func lateRefunds(late []refund.Late, known map[string]Network, open []string) (r
 }
 
 // lateTold says it of one network; false where none is over the limit.
-func lateTold(network string, late []refund.Late, n Network) (told Told, any bool) {
+func lateTold(network string, late []refund.Late, n Network) (told notify.Outage, any bool) {
 	var (
 		count, parked int
 		oldest        time.Duration
@@ -64,7 +64,7 @@ func lateTold(network string, late []refund.Late, n Network) (told Told, any boo
 		}
 	}
 	if count == 0 {
-		return Told{}, false
+		return notify.Outage{}, false
 	}
 	if len(why) == 0 {
 		why = []string{"nobody has worked on them yet"}
@@ -74,7 +74,7 @@ func lateTold(network string, late []refund.Late, n Network) (told Told, any boo
 	if parked > 0 {
 		text += fmt.Sprintf(" %d of them %s parked: that does not pass by itself.", parked, isAre(parked))
 	}
-	return Told{
+	return notify.Outage{
 		What:   text,
 		Effect: "Their callers have paid for nothing and wait for their money. It stays owed, and is tried again by itself. Calls go on.",
 		Look: "The log has a line \"job\" of the kind \"refund\" for what goes wrong. A treasury without money, a key that this program does not hold " +

@@ -24,12 +24,12 @@ var nothingSettlesKey = key{kind: notify.NothingSettles}
 
 // settling returns what is to be told of all tries together. It is over with the next payment that settles, and not before: that nobody tries any more
 // says nothing.
-func settling(t delivery.Tries, open bool) (raise *Told, settle bool) {
+func settling(t delivery.Tries, open bool) (raise *notify.Outage, settle bool) {
 	switch {
 	case open:
 		return nil, t.Settled > 0
 	case nothingSettles(t):
-		return &Told{
+		return &notify.Outage{
 			What: fmt.Sprintf("No payment has settled for %s: %d were tried and failed through no fault of their payers, while %d requests were asked to pay.",
 				span(delivery.TriesWindow), t.Failed, t.Challenges),
 			Effect: "Callers are answered 503. A payment that was never shown is not charged, and one that was stays open until the chain decides on it, and is refunded if it pays " +

@@ -8,13 +8,6 @@ import (
 	"market/internal/notify"
 )
 
-// Told is what the operator is told of a trouble.
-type Told struct {
-	What   string `json:"what"`   // has stopped, or will
-	Effect string `json:"effect"` // what that stops, and what goes on
-	Look   string `json:"look"`   // where it is mended
-}
-
 // A key is what a notice is about: there is one open notice of each.
 type key struct {
 	kind    notify.Kind
@@ -25,7 +18,7 @@ type key struct {
 type finding struct {
 	key
 	bad  bool
-	told Told
+	told notify.Outage
 }
 
 // A Sighting is a trouble that a process sees, or has seen a moment ago.
@@ -34,7 +27,7 @@ type Sighting struct {
 	Subject string        `json:"subject"`
 	Bad     bool          `json:"bad"` // also when it was looked at last
 	For     time.Duration `json:"for"` // since it began
-	Told    Told          `json:"told"`
+	Told    notify.Outage `json:"told"`
 }
 
 // A spell is how long a trouble has lasted in the eyes of one process. It goes on until the trouble has been away for a while: what comes and goes is
@@ -43,7 +36,7 @@ type spell struct {
 	since time.Time
 	last  time.Time // it was bad
 	bad   bool
-	told  Told
+	told  notify.Outage
 }
 
 // sightings are the spells that this process has seen.
@@ -55,7 +48,7 @@ type sightings struct {
 // take keeps what was found now, and returns what is seen of troubles: those that hold, and those that have not been away for long enough. What was not
 // found is away.
 func (s *sightings) take(now time.Time, found []finding) []Sighting {
-	bad := map[key]Told{}
+	bad := map[key]notify.Outage{}
 	for _, f := range found {
 		if f.bad {
 			bad[f.key] = f.told
