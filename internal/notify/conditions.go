@@ -1,5 +1,14 @@
 package notify
 
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/postgres"
+)
+
 // What stops without anybody running into it. Package watch looks for it.
 const (
 	// TreasuryShort is that a treasury holds less than it owes; its subject is the network, the asset and the treasury.
@@ -19,3 +28,30 @@ const (
 	// ClockApart is that the clock of a process and the database's differ; its subject is the replica.
 	ClockApart Kind = "clock_apart"
 )
+
+// Conditions are the kinds of what package watch looks for.
+func Conditions() []Kind {
+	return []Kind{TreasuryShort, GasLow, RefundsLate, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart}
+}
+
+const openSubjectsSQL = `SELECT kind, subject FROM notices WHERE kind = ANY($1) AND settled_at IS NULL ORDER BY raised_at, id LIMIT $2`
+
+// OpenSubjects returns the subjects of the open notices of some kinds, the oldest first.
+func (Store) OpenSubjects(ctx context.Context, db postgres.DB, kinds []Kind) (map[Kind][]string, error) {
+	rows, err := db.Query(ctx, openSubjectsSQL, kinds, openMax)
+	if err != nil {
+		return nil, fmt.Errorf("list what notices are open about: %w", err)
+	}
+	var (
+		open    = map[Kind][]string{}
+		kind    Kind
+		subject string
+	)
+	if _, err := pgx.ForEachRow(rows, []any{&kind, &subject}, func() error {
+		open[kind] = append(open[kind], subject)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("list what notices are open about: %w", err)
+	}
+	return open, nil
+}

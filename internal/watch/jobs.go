@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"market/internal/notify"
 	"market/internal/postgres"
 )
 
@@ -50,23 +51,24 @@ func (j jobFact) over() bool {
 }
 
 func (j jobFact) told() notify.Outage {
-	what := fmt.Sprintf("Jobs of the kind %q were given up, and for %s none has ended well.", j.kind, span(max(0, j.failing)))
+	what := fmt.Sprintf("jobs of the kind %q were given up, and for %s none has ended well", j.kind, span(max(0, j.failing)))
 	if j.periodic {
-		what = fmt.Sprintf("The job %q, which runs all the time, has not run for %s or more.", j.kind, span(jobPatience))
+		what = fmt.Sprintf("the job %q, which runs all the time, has not run for %s or more", j.kind, span(jobPatience))
 	}
 	if j.why != "" {
-		what += " The last error: " + oneLine(j.why) + "."
+		what += ". The last error: " + oneLine(j.why)
 	}
-	effect := "What these jobs do is not done; see the kind. Calls go on."
+	effect := "what these jobs do is not done. Calls go on"
 	if does, known := jobEffects[j.kind]; known {
 		effect = does
 	}
-	return notify.Outage{What: what, Effect: effect, Look: "The log has a line \"job\" with each error, and the table river_job has the jobs (state discarded). If none runs at all, restart a process."}
+	return notify.Outage{What: what, Effect: effect, Look: "the lines \"job\" in the log, which have each error\nthe table river_job, where such jobs are in the state discarded\n" +
+		"the processes: if no job runs at all, restart them one after the other"}
 }
 
 // jobEffects says what a kind of job does.
 var jobEffects = map[string]string{
-	"refunds_due": "Refunds that did not get through at once are not tried again: they stay owed until it runs. New ones are tried once, and calls go on.",
+	"refunds_due": "refunds that did not get through at once are not tried again, and stay owed until it runs. New ones are tried once, and calls go on",
 }
 
 // Kinds are those of which something was given up of late, and those that are asked for: the periodic ones, and those with an open notice.

@@ -35,10 +35,14 @@ type Network struct {
 // short says whether a treasury holds less than it owes. What has left it and is not final still counts as owed.
 func short(holds, owed, left money.Amount) bool { return holds.Add(left).Cmp(owed) < 0 }
 
+func treasuryKey(n Network, l delivery.Liability) key {
+	return key{notify.TreasuryShort, fmt.Sprintf("%s/%s/%s", n.ID, symbol(n, l.Asset), l.Treasury)}
+}
+
 // treasury finds out whether a treasury can pay what it owes. The balance is read first: a refund that leaves in between then makes it look better than
 // it is, and never worse.
 func (w *Watch) treasury(ctx context.Context, n Network, l delivery.Liability) (finding, error) {
-	f := finding{key: key{notify.TreasuryShort, fmt.Sprintf("%s/%s/%s", n.ID, symbol(n, l.Asset), l.Treasury)}}
+	f := finding{key: treasuryKey(n, l)}
 	account, err := n.Node.Account(ctx, l.Asset, l.Treasury, common.Hash{})
 	if err != nil {
 		return finding{}, fmt.Errorf("read what treasury %s holds on %s: %w", l.Treasury, n.ID, err)
@@ -51,12 +55,12 @@ func (w *Watch) treasury(ctx context.Context, n Network, l delivery.Liability) (
 		return finding{}, err
 	}
 	f.bad = short(account.Balance, l.Owed(), left)
-	f.told = Told{
-		What: fmt.Sprintf("The treasury %s on %s holds %s and owes %s: %s in refunds, %s of calls under way.", l.Treasury, n.ID, amount(n, l.Asset, account.Balance),
+	f.told = notify.Outage{
+		What: fmt.Sprintf("the treasury %s on %s holds %s and owes %s: %s in refunds, and %s of calls under way", l.Treasury, n.ID, amount(n, l.Asset, account.Balance),
 			amount(n, l.Asset, l.Owed()), amount(n, l.Asset, l.Refunds), amount(n, l.Asset, l.Open)),
-		Effect: "Refunds that it cannot pay wait, and stay owed. Calls go on, and what they bring in pays refunds that wait.",
-		Look: fmt.Sprintf("Send %s to the treasury: refunds go on by themselves. And find out who moved its money, for this program lets it sign refunds only: a key that somebody "+
-			"else has is to be replaced (MARKET_TREASURY_RETIRED_KEYSTORES).", symbol(n, l.Asset)),
+		Effect: "refunds that it cannot pay wait, stay owed and go on by themselves once it can. Calls go on, and what they bring in pays what waits",
+		Look: fmt.Sprintf("who moved its money: this program lets the treasury sign refunds and nothing else, so a key that somebody else has is to be replaced "+
+			"(MARKET_TREASURY_RETIRED_KEYSTORES)\nthe balance of %s: send %s to it", l.Treasury, symbol(n, l.Asset)),
 	}
 	return f, nil
 }
@@ -107,10 +111,10 @@ func gasLow(was bool, transactions int64) bool {
 
 func gasFinding(n Network, gas facilitator.Gas, was bool) finding {
 	return finding{key: key{notify.GasLow, n.ID}, bad: gasLow(was, gas.Transactions), told: notify.Outage{
-		What: fmt.Sprintf("The gas wallet %s on %s has gas for %d more settlements or refunds at the present fee (it holds %s wei).", gas.Address, n.ID, gas.Transactions, gas.Balance),
-		Effect: fmt.Sprintf("All goes on for now. When it is enough for fewer than %d, our own engine counts as not ready there: where no other facilitator settles, calls are then "+
-			"refused with 503 before anybody is charged, and refunds wait.", gas.Least),
-		Look: fmt.Sprintf("Send ether of the network to %s. This notice is over once there is gas for %d.", gas.Address, gasFineFrom),
+		What: fmt.Sprintf("the gas wallet %s on %s has gas for %d more settlements or refunds at the present fee; it holds %s wei", gas.Address, n.ID, gas.Transactions, gas.Balance),
+		Effect: fmt.Sprintf("all goes on for now. With gas for fewer than %d our own engine settles nothing more there: where no other facilitator does, calls are then refused with "+
+			"503 before anybody is charged, and refunds wait. This is over once there is gas for %d", gas.Least, gasFineFrom),
+		Look: fmt.Sprintf("the balance of %s: send it what pays for gas on that network", gas.Address),
 	}}
 }
 

@@ -37,10 +37,11 @@ func networks(verdicts map[string]error, told func(error) bool) []finding {
 			continue
 		}
 		found = append(found, finding{key: key{notify.NetworkNotReady, network}, bad: true, told: notify.Outage{
-			What:   fmt.Sprintf("No payment is taken on the network %s: %s.", network, oneLine(why.Error())),
-			Effect: "New calls that would be paid there are refused with 503 before anybody is charged, and its refunds may have to wait; none is lost. Other networks go on.",
-			Look: "GET /readyz on the operations listener says what holds at the moment. Then look at what it names: the node of the network (MARKET_NETWORKS), its facilitators " +
-				"(MARKET_FACILITATORS), or the gas wallet.",
+			What: fmt.Sprintf("no payment is taken on the network %s: %s", network, oneLine(why.Error())),
+			Effect: "new calls that would be paid there are refused with 503 before anybody is charged, and refunds there may have to wait; none is lost. Calls under way end, and " +
+				"other networks go on",
+			Look: "GET /readyz on the operations listener, which says what holds at the moment\n" +
+				"what it names: the node of the network (MARKET_NETWORKS), its facilitators (MARKET_FACILITATORS), or the gas wallet",
 		}})
 	}
 	return found

@@ -18,7 +18,9 @@ const (
 )
 
 // process names a process for people.
-func process(id uuid.UUID, address string) string { return fmt.Sprintf("the process at %s (replica %s)", address, id) }
+func process(id uuid.UUID, address string) string {
+	return fmt.Sprintf("the process at %s (replica %s)", address, id)
+}
 
 // An offset is how far a clock is ahead of the database's, read during a round trip that took so long: it can be off by half of that.
 type offset struct{ ahead, took time.Duration }
@@ -42,31 +44,28 @@ func (o offset) String() string {
 
 func clockFinding(id uuid.UUID, address string, o offset, was bool) finding {
 	return finding{key: key{notify.ClockApart, "replica " + id.String()}, bad: o.apart(was), told: notify.Outage{
-		What: fmt.Sprintf("The clock of %s is %s the database's.", process(id, address), o),
-		Effect: "That process is wrong by as much about how long an old price stays acceptable, in the times of Retry-After and of sign-ins, and in its log. Strikes, cooldowns, leases and " +
-			"refunds go by the database's clock, and payments by the chain's: they are right.",
-		Look: "Look at the time synchronisation (NTP) of that machine, and of the database's. The process need not be restarted.",
+		What: fmt.Sprintf("the clock of %s is %s the database's", process(id, address), o),
+		Effect: "by as much that process is wrong about how long an old price stays acceptable, in what it tells callers to wait, about sign-ins, and in its log. Strikes, cooldowns, " +
+			"leases and refunds go by the database's clock, and payments by the chain's; they are right, and calls go on",
+		Look: "the time synchronisation (NTP) of that machine, and of the database's; nothing has to be restarted",
 	}}
 }
 
 // loopEffects says what is not done while a loop does not come round, and who does it else.
 var loopEffects = map[string]string{
-	"heartbeat":      "The other processes take this one for dead, and take over its share of what services can take. Calls go on.",
-	"outage guard":   "An outage of our own is not noticed by this process: services may be struck for it.",
-	"sweeper":        "Calls that nobody walks any more, and payments that are not final, are not followed by this process; other processes do it as well.",
-	"tidy":           "Answers and sign-ins that are too old are not deleted. Nothing else stops.",
-	"holding":        "Services that misbehave are not held for review by this process; other processes do it as well.",
-	"traffic":        "Nobody is told where traffic comes from. Nothing else stops.",
-	"rounds":         "Services that nobody buys are not probed by this process; other processes do it as well.",
-	"reload":         "Changes of the catalog and of cooldowns may reach this process late.",
-	"notifications":  "Changes of the catalog and of cooldowns reach this process a minute late.",
-	"watch":          "This process does not see troubles of its own; other processes see theirs.",
-	"watch, deep":    "Whether money and gas are enough, and whether refunds are late, is not looked at by this process.",
-	"engine":         "Transactions that are not mined are not sent again by this process: settlements and refunds may stay open.",
-	"facilitator":    "It is not known to this process what the facilitator settles: after half a minute it is not used any more.",
-	"sources":        "What was reserved and not used is not given back. Limits may be reached too early.",
-	"notices":        "Notices are not sent by this process; other processes do it as well.",
-	"provider board": "Notices to providers are not sent by this process; other processes do it as well.",
+	"heartbeat":     "the other processes take this one for dead, and its share of what services can take. Calls go on",
+	"outage guard":  "this process does not notice an outage of our own, so services may be struck for it. Calls go on",
+	"sweeper":       "this process follows neither calls that nobody walks any more nor payments that are not final; other processes do, where there are any. New calls go on",
+	"tidy":          "answers and sign-ins that are too old are not deleted by this process. Nothing else stops",
+	"holding":       "this process holds no service for review that misbehaves; other processes do, where there are any. Calls go on",
+	"traffic":       "this process does not tell where traffic comes from. Nothing else stops",
+	"rounds":        "this process probes no service that nobody buys; other processes do, where there are any. Calls go on",
+	"reload":        "changes of the catalog and of cooldowns that the database did not announce do not reach this process. Calls go on",
+	"notifications": "changes of the catalog and of cooldowns reach this process up to a minute late. Calls go on",
+	"watch":         "this process does not tell what is wrong with itself; other processes tell what is wrong with them. Calls go on",
+	"deep watch":    "this process does not look whether money and gas are enough, nor whether refunds are late; other processes do, where there are any. Calls go on",
+	"engine":        "this process does not send transactions again that were not mined; other processes do, where there are any. New settlements and refunds go on",
+	"facilitator":   "this process does not hear what the facilitator settles, and stops using it after half a minute. Other facilitators go on",
 }
 
 // effectOf is what a loop's silence stops. The loops that there are many of are called "name/of what".
@@ -75,7 +74,7 @@ func effectOf(loop string) string {
 	if effect, known := loopEffects[name]; known {
 		return effect
 	}
-	return "What it does is not done by this process."
+	return "what it is for is not done by this process"
 }
 
 // Explained says whether the operator is told what stops with a loop; every loop of the program has to be.
@@ -85,13 +84,13 @@ func Explained(loop string) bool {
 }
 
 func silenceFinding(id uuid.UUID, address string, s pulse.Silence) finding {
-	how := "It hangs."
+	how := "it hangs"
 	if s.Panicked {
-		how = "It panics, and the log says where."
+		how = "it panics, and the log says where"
 	}
 	return finding{key: key{notify.WorkStopped, fmt.Sprintf("replica %s/%s", id, s.Loop)}, bad: true, told: notify.Outage{
-		What:   fmt.Sprintf("Work of %s has stopped: %q has not come round for %s. %s", process(id, address), s.Loop, span(s.For), how),
+		What:   fmt.Sprintf("%q of %s has not come round for %s: %s", s.Loop, process(id, address), span(s.For), how),
 		Effect: effectOf(s.Loop),
-		Look:   "Look into the log of that process, and restart it: what is under way is finished by whichever process runs.",
+		Look:   "the log of that process; then restart it: what is under way is finished by whichever process runs",
 	}}
 }

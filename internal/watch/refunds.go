@@ -69,16 +69,15 @@ func lateTold(network string, late []refund.Late, n Network) (told notify.Outage
 	if len(why) == 0 {
 		why = []string{"nobody has worked on them yet"}
 	}
-	text := fmt.Sprintf("%s on %s, %s in all, %s owed for longer than refunds take, the oldest for %s. Why most of them wait: %s.",
+	what := fmt.Sprintf("%s on %s, %s in all, %s owed for longer than refunds take, the oldest for %s: %s",
 		plural(count, "refund"), network, strings.Join(sums, " and "), isAre(count), span(oldest), strings.Join(why, "; "))
+	effect := "their callers have paid for nothing and wait for their money. It stays owed and is tried again by itself; calls go on"
 	if parked > 0 {
-		text += fmt.Sprintf(" %d of them %s parked: that does not pass by itself.", parked, isAre(parked))
+		effect += fmt.Sprintf(". %d of them %s parked, which does not pass by itself", parked, isAre(parked))
 	}
-	return notify.Outage{
-		What:   text,
-		Effect: "Their callers have paid for nothing and wait for their money. It stays owed, and is tried again by itself. Calls go on.",
-		Look: "The log has a line \"job\" of the kind \"refund\" for what goes wrong. A treasury without money, a key that this program does not hold " +
-			"(MARKET_TREASURY_RETIRED_KEYSTORES) and a recipient that the token has blocked are what refunds wait for most often.",
+	return notify.Outage{What: what, Effect: effect,
+		Look: "the lines \"job\" of the kind \"refund\" in the log, which say what goes wrong\n" +
+			"what refunds wait for most often: a treasury without money, a key that this program does not hold (MARKET_TREASURY_RETIRED_KEYSTORES), and a recipient that the token has blocked",
 	}, true
 }
 
@@ -95,4 +94,3 @@ func isAre(n int) string {
 	}
 	return "are"
 }
-

@@ -30,12 +30,12 @@ func settling(t delivery.Tries, open bool) (raise *notify.Outage, settle bool) {
 		return nil, t.Settled > 0
 	case nothingSettles(t):
 		return &notify.Outage{
-			What: fmt.Sprintf("No payment has settled for %s: %d were tried and failed through no fault of their payers, while %d requests were asked to pay.",
+			What: fmt.Sprintf("no payment has settled for %s: %d were tried and failed through no fault of their payers, and %d requests were asked to pay",
 				span(delivery.TriesWindow), t.Failed, t.Challenges),
-			Effect: "Callers are answered 503. A payment that was never shown is not charged, and one that was stays open until the chain decides on it, and is refunded if it pays " +
-				"for nothing. Trial calls go on.",
-			Look: "The log has a line \"settle call\" with the reason for each of them. GET /readyz on the operations listener says how every network stands; then look at its " +
-				"facilitators, its node and its gas wallet.",
+			Effect: "callers get 503. A payment that was never shown to anybody is not charged; one that was stays open until the chain decides, and is refunded where its " +
+				"call was not served. Trial calls go on. This is over with the next payment that settles",
+			Look: "the lines \"settle call\" in the log, which say why each of them failed\nGET /readyz on the operations listener, which says how every network stands\n" +
+				"the facilitators, the node and the gas wallet of the networks that callers pay on",
 		}, false
 	}
 	return nil, false

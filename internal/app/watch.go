@@ -1,0 +1,53 @@
+package app
+
+import (
+	"context"
+
+	"market/internal/refund"
+	"market/internal/watch"
+)
+
+// loop runs work beside the calls until the program stops. It is watched: work that hangs is told of, and work that panics begins again.
+func (a *App) loop(background context.Context, name string, run func(context.Context)) {
+	a.running.Go(func() { a.loops.Run(background, name, run) })
+}
+
+func (a *App) panicked(loop string, cause any, stack []byte) {
+	a.log.Error().Interface("panic", cause).Str("trace", string(stack)).Str("loop", loop).Msg("work beside the calls begins again")
+}
+
+// watchAll looks for what stops without anybody running into it, and tells the operator.
+func (a *App) watchAll(background context.Context, rails rails) {
+	w := watch.New(watch.Config{
+		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: a.ready.All, TellsItself: func(error) bool { return false },
+		Networks: rails.watched(), Loops: a.loops, Tries: a.path.Tries, Clock: a.now, Pace: a.pace,
+		Periodic: []string{refund.DueArgs{}.Kind()},
+		// The row of a refund says when it is tried again, so its jobs end with what went wrong.
+		RowsTell: []string{refund.Args{}.Kind()},
+		Tell:     a.tellChange,
+		OnError:  func(err error) { a.log.Error().Err(err).Msg("watch") },
+	})
+	a.loop(background, "watch", w.Run)
+	a.loop(background, "deep watch", w.RunDeep)
+}
+
+func (a *App) tellChange(c watch.Change) {
+	line := a.log.Warn()
+	if c.Over {
+		line = a.log.Info()
+	}
+	line.Str("notice", string(c.Kind)).Str("subject", c.Subject).Msg(c.Text)
+}
+
+// watched returns what the money on each network is read from.
+func (rs rails) watched() []watch.Network {
+	var out []watch.Network
+	for _, r := range rs {
+		n := watch.Network{Network: r.network, Node: r.node}
+		if r.engine != nil {
+			n.Engine = r.engine
+		}
+		out = append(out, n)
+	}
+	return out
+}
