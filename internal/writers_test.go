@@ -35,6 +35,8 @@ var owners = map[string][]string{
 	"audit":              {"audit"},
 	"appeals":            {"delivery"},
 	"notices":            {"notify"},
+	"notice_messages":    {"notify"},
+	"notice_channels":    {"notify"},
 	"service_probes":     {"delivery"},
 	"outages":            {"outage"},
 	"source_days":        {"source"},

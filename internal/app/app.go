@@ -20,6 +20,7 @@ import (
 	"market/internal/readiness"
 	"market/internal/secretbox"
 	"market/internal/server"
+	"market/internal/source"
 	"market/internal/strikes"
 	"market/internal/upstream"
 	"market/internal/watch"
@@ -54,6 +55,7 @@ type App struct {
 	publicURL string
 	now       func() time.Time // of this process, see WithClock
 
+	sources  *source.Registry
 	path     *delivery.Path
 	prober   *upstream.Prober
 	canaries *upstream.Canaries
@@ -91,6 +93,12 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if a.publicURL == "" {
 		a.publicURL = a.DoorURL()
 	}
+	// Before anybody is asked anything: who is out is left alone by a program that starts, too.
+	a.sources = a.newSources(c)
+	if err := a.loadSources(ctx); err != nil {
+		return nil, err
+	}
+	a.running.Go(func() { a.sources.Run(background) })
 	rails, err := a.openRails(ctx, background, c)
 	if err != nil {
 		return nil, err
@@ -133,7 +141,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string, box secretbox.Box) (*server.Server, error) {
 	listings := catalog.New(a.now, c.QuoteValidity).Opening(catalog.NewSecrets(box)).Telling(a.servicesBroke)
 	board := cooldown.NewBoard(a.now)
-	if err := a.watch(background, databaseURL, listings, board); err != nil {
+	if err := a.watch(background, databaseURL, listings, board, rails); err != nil {
 		return nil, err
 	}
 	if err := checkOpened(listings.Current()); err != nil {
@@ -152,7 +160,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err != nil {
 		return nil, err
 	}
-	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged})
+	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
 		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
@@ -173,13 +181,16 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 // now cuts to what Postgres keeps, so that a value which is read back is equal.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// watch loads the catalog and the cooldowns, and keeps them fresh.
-func (a *App) watch(background context.Context, databaseURL string, listings *catalog.Catalog, board *cooldown.Board) error {
+// watch loads the catalog, the cooldowns and what is out, and keeps them fresh.
+func (a *App) watch(background context.Context, databaseURL string, listings *catalog.Catalog, board *cooldown.Board, open rails) error {
 	load := func(channel string) error {
 		ctx, cancel := context.WithTimeout(background, loadTime)
 		defer cancel()
-		if channel == channelCatalog {
+		switch channel {
+		case channelCatalog:
 			return listings.Load(ctx, a.db)
+		case source.Channel:
+			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open))
 		}
 		return board.Load(ctx, a.db)
 	}
@@ -188,7 +199,7 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			a.log.Error().Err(err).Str("channel", channel).Msg("snapshot not reloaded; the old one stays")
 		}
 	}
-	channels := []string{channelCatalog, channelCooldowns}
+	channels := []string{channelCatalog, channelCooldowns, source.Channel}
 	for _, channel := range channels {
 		if err := load(channel); err != nil {
 			return err

@@ -201,7 +201,7 @@ func (rs rails) delivery() []delivery.Rail {
 		if r.gas != (common.Address{}) {
 			wallets = append(wallets, r.gas)
 		}
-		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Words: r.words, Treasury: r.treasury.Address(),
+		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Units: r.failover, Words: r.words, Treasury: r.treasury.Address(),
 			Ours: wallets, Gas: r.gas})
 	}
 	return out
@@ -211,10 +211,32 @@ func (rs rails) delivery() []delivery.Rail {
 func (rs rails) refund() map[string]refund.Rail {
 	out := map[string]refund.Rail{}
 	for _, r := range rs {
-		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: r.sender,
+		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: r.sender, Units: refundUnits{r.failover},
 			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...)}
 	}
 	return out
+}
+
+// refundUnits are the units of a network as refunds use them.
+type refundUnits struct{ *facilitator.Failover }
+
+// Reserve sets one aside for a refund.
+func (u refundUnits) Reserve(ctx context.Context, unitOf string) (refund.Reservation, error) {
+	reserved, err := u.ReserveRefund(ctx, unitOf)
+	if err != nil {
+		return nil, err
+	}
+	return reserved, nil
+}
+
+// limited says from memory why nobody settles on a network now; nil where somebody does.
+func (rs rails) limited(network string) error {
+	for _, r := range rs {
+		if r.network.ID == network {
+			return r.failover.Limited()
+		}
+	}
+	return nil
 }
 
 // notary signs what the treasuries say: receipts, and the terms of calls.

@@ -39,7 +39,8 @@ type Config struct {
 	AdminToken    Secret        `env:"MARKET_ADMIN_TOKEN" expect:"at least 16 characters" shown:"none: the API takes no admin" meaning:"bearer token of the admin API, and what an admin signs in with at /admin"`
 	ExposureUSD   USD           `env:"MARKET_EXPOSURE_USD" expect:"US dollars such as 25 or 0.50, above 0 and at most 1000000" shown:"none: every facilitator proves first" meaning:"what may be unproved at once on each network, which you may lose: needed where a facilitator has proof later"`
 	FeeBPS        int           `env:"MARKET_FEE_BPS" envDefault:"500" expect:"basis points from 0 to 10000" meaning:"our fee on a call, pinned when its payment is claimed"`
-	LogLevel      LogLevel      `env:"MARKET_LOG_LEVEL" envDefault:"info" expect:"debug, info, warn or error" meaning:"the least that is logged"`
+	Operator      Operator
+	LogLevel      LogLevel `env:"MARKET_LOG_LEVEL" envDefault:"info" expect:"debug, info, warn or error" meaning:"the least that is logged"`
 
 	Networks     []Network     `env:"-"` // read from NetworksFile; at least one
 	Facilitators []Facilitator `env:"-"` // read from FacilitatorsFile; every network has one
@@ -78,6 +79,7 @@ func Load(environ []string) (Config, error) {
 	p.checkKeys(&c)
 	p.checkRanges(&c)
 	p.checkExposure(&c)
+	p.checkOperator(&c.Operator, c.Dev)
 	if err := p.err(); err != nil {
 		return Config{}, err
 	}

@@ -69,17 +69,17 @@ func (p *Path) offers(ctx context.Context, t catalog.Target) ([]payment.Offer, *
 	}
 	var (
 		offers []payment.Offer
-		cause  error
+		causes []error
 	)
 	for _, rail := range p.offered(price) {
 		if err := p.Ready.Ready(ctx, rail.Network.ID); err != nil {
-			cause = err
+			causes = append(causes, err)
 			continue
 		}
 		offers = append(offers, railOffers(rail, t.Endpoint, price)...)
 	}
 	if len(offers) == 0 {
-		return nil, notReady(p.Now().Add(readyRetry), cause)
+		return nil, p.closed(soonest(causes))
 	}
 	return offers[:min(len(offers), offersMax)], nil
 }
@@ -117,8 +117,4 @@ func (p *Path) resource(t catalog.Target) payment.Resource {
 
 func coolingDown(until time.Time) *refusal.Error {
 	return refusal.New(call.InCooldown, "the service failed a moment ago and rests before it gets work again").WithUntil(until)
-}
-
-func notReady(until time.Time, cause error) *refusal.Error {
-	return refusal.New(call.NotReady, "payments cannot be settled or refunded at the moment").WithUntil(until).WithCause(cause)
 }

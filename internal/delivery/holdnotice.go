@@ -24,10 +24,11 @@ const heldNoticesMax = 1000
 // What is held and has no open notice, and what has one and is not held any more.
 const heldNoticesSQL = `
 SELECT slug FROM services s
- WHERE state = 'held' AND NOT EXISTS (SELECT 1 FROM notices n WHERE n.kind = $1 AND n.subject = s.slug AND n.settled_at IS NULL)
+ WHERE state = 'held' AND NOT EXISTS (SELECT 1 FROM notices n WHERE n.kind = $1 AND n.subject = s.slug AND n.settled_at IS NULL
+                                         AND n.calm_since IS NULL)
 UNION ALL
 SELECT slug FROM notices n JOIN services s ON s.slug = n.subject
- WHERE n.kind = $1 AND n.settled_at IS NULL AND s.state <> 'held'
+ WHERE n.kind = $1 AND n.settled_at IS NULL AND n.calm_since IS NULL AND s.state <> 'held'
  LIMIT $2`
 
 // notices raises and settles what is to be told of held services, and returns what this process is to tell.

@@ -64,6 +64,7 @@ type Rail struct {
 	Node     Node
 	Chain    Chain
 	Settler  Settler
+	Units    Units            // nil: nothing is counted, as with our own engine
 	Words    Words            // nil: every payment is proved before the service is asked
 	Treasury common.Address   // receives the payments, and gives them back
 	Ours     []common.Address // every wallet of this market on it: none of them is a caller

@@ -32,7 +32,7 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 		return p.resume(ctx, r, h, lease)
 	}
 	own, cancel := detached(ctx, settleTime)
-	result, onWord := p.show(own, r, h, lease)
+	result, onWord := p.show(h.units.In(own), r, h, lease)
 	cancel()
 	p.tried(h.signed.From, result, onWord != nil)
 	if onWord != nil {

@@ -13,6 +13,7 @@ import (
 	"market/internal/chain"
 	"market/internal/crash"
 	"market/internal/facilitator/remote"
+	"market/internal/source"
 )
 
 const (
@@ -40,7 +41,15 @@ type theirs struct {
 	lastUntil atomic.Int64 // until when it comes last, in Unix nanoseconds
 }
 
-func (t *theirs) ready(context.Context) error { return t.client.Ready(t.node.Network()) }
+func (t *theirs) ready(context.Context) error { return t.client.Settles(t.node.Network()) }
+
+func (t *theirs) limited() error { return t.client.Limited() }
+
+func (t *theirs) reserve(ctx context.Context, class source.Class, n int64) (*remote.Turn, error) {
+	return t.client.Reserve(ctx, class, n)
+}
+
+func (t *theirs) source() string { return t.client.Source() }
 
 func (t *theirs) preferred(now time.Time) bool {
 	return now.UnixNano() >= t.lastUntil.Load() && t.client.Ready(t.node.Network()) == nil
@@ -49,7 +58,7 @@ func (t *theirs) preferred(now time.Time) bool {
 func (t *theirs) comesLast(rest time.Duration) { t.lastUntil.Store(t.now().Add(rest).UnixNano()) }
 
 // settle shows an authorization and finds out what became of it. left is how many facilitators, this one among them, share the time.
-func (t *theirs) settle(ctx context.Context, s chain.Signed, left int, believe chain.Believe) chain.Settlement {
+func (t *theirs) settle(ctx context.Context, turn *remote.Turn, s chain.Signed, left int, believe chain.Believe) chain.Settlement {
 	// Most of what can not pay ends here, where it was not shown to anybody and may be refused for good.
 	if err := insist(ctx, func() error { return t.simulate(ctx, s) }); err != nil {
 		return t.refuse(ctx, s, err)
@@ -60,7 +69,7 @@ func (t *theirs) settle(ctx context.Context, s chain.Signed, left int, believe c
 	}
 	asking, cancel := share(ctx, left)
 	crash.Before(step)
-	said := t.client.Settle(asking, t.node.Network(), s)
+	said := t.client.Settle(asking, turn, t.node.Network(), s)
 	crash.After(step)
 	cancel()
 	switch said.Kind {

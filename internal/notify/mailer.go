@@ -129,7 +129,7 @@ func (m *Mailer) compose(message Message) (*gomail.Msg, error) {
 	domain := m.o.From[strings.LastIndexByte(m.o.From, '@')+1:] // a quoted mailbox may have an @, too
 	mail.SetMessageIDWithValue(oneLine(message.ID) + "@" + domain)
 	mail.Subject(shorten(oneLine(message.Subject), mailSubjectMax))
-	mail.SetDateWithValue(message.At)
+	mail.SetDate()
 	mail.SetGenHeader("Auto-Submitted", "auto-generated") // so that no absent operator's program answers it
 	mail.SetBodyString(gomail.TypeTextPlain, message.Text)
 	return mail, nil

@@ -166,3 +166,33 @@ func TestChecker_Ready_OnlyAChangeOfTheVerdictIsNews(t *testing.T) {
 		t.Errorf("news = %v, want the failure and the recovery", news)
 	}
 }
+
+// What limits a network ends to the second, and a verdict is kept for longer.
+func TestChecker_Ready_ALimitIsAskedForEachTime(t *testing.T) {
+	t.Parallel()
+	var (
+		limit error
+		runs  int
+	)
+	opts := options(time.Now)
+	opts.Limited = func(of string) error {
+		if of != network {
+			t.Errorf("asked of %q", of)
+		}
+		return limit
+	}
+	opts.Changed = func(network string, err error) {
+		t.Errorf("%s changed to %v: whoever keeps the limit tells", network, err)
+	}
+	c := readiness.New(map[string]readiness.Check{network: func(context.Context) error { runs++; return nil }}, opts)
+	out := errors.New("out")
+	for _, want := range []error{nil, out, nil} {
+		limit = want
+		if err := c.Ready(t.Context(), network); !errors.Is(err, want) {
+			t.Errorf("ready says %v, want %v", err, want)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("%d checks, want one", runs)
+	}
+}

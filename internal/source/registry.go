@@ -62,17 +62,56 @@ func (r *Registry) Sources() []Source {
 	return all
 }
 
-// Load reads what is out, for Ready: at the start, on notifications of Channel, and once a minute.
-func (r *Registry) Load(ctx context.Context, db postgres.DB) error { return nil }
+// trouble tells what went wrong beside the work.
+func (r *Registry) trouble(err error) {
+	if r.hooks.OnError != nil {
+		r.hooks.OnError(err)
+	}
+}
 
-// Run writes what was given back and what was denied, once a second until ctx ends, and then once more.
-func (r *Registry) Run(ctx context.Context) { <-ctx.Done() }
+func (r *Registry) names() []string {
+	names := make([]string, 0, len(r.order))
+	for _, m := range r.order {
+		names = append(names, m.of.Name)
+	}
+	return names
+}
 
-// TryNow lets the next request test a source that is out, and has what waits for it be due now. It changes nothing of our own guard. ErrUnknown where
-// there is no such source.
-func (r *Registry) TryNow(ctx context.Context, tx pgx.Tx, name string) error { return nil }
+// Load reads what is out, for Ready: at the start, on notifications of Channel, and once a minute. After an error what is known stays.
+func (r *Registry) Load(ctx context.Context, db postgres.DB) error {
+	all, err := read(ctx, db, r.names())
+	if err != nil {
+		return err
+	}
+	for i, m := range r.order {
+		m.note(all[i])
+	}
+	return nil
+}
 
-// Standings returns how every source stands, in order.
-func (r *Registry) Standings(ctx context.Context, db postgres.DB) ([]Standing, error) {
-	return nil, nil
+// TryNow lets the next request test a source that is out, and has what waits for it be due now. It changes nothing of our own guard, which follows what is
+// used and what is configured. ErrUnknown where there is no such source.
+func (r *Registry) TryNow(ctx context.Context, tx pgx.Tx, name string) error {
+	m := r.byName[name]
+	if m == nil {
+		return ErrUnknown
+	}
+	s, err := lock(ctx, tx, name)
+	if err != nil {
+		return err
+	}
+	if !s.stops() && s.nextRequestAt.IsZero() {
+		return nil
+	}
+	s.nextRequestAt = time.Time{}
+	if s.stops() {
+		s.retryAt = s.at
+	}
+	if err := s.keep(ctx, tx, name); err != nil {
+		return err
+	}
+	if r.hooks.Resume == nil {
+		return nil
+	}
+	return r.hooks.Resume(ctx, tx, m.of)
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"mime"
 	"net"
 	"net/http/httptest"
 	"net/mail"
@@ -32,7 +33,7 @@ const (
 type Mail struct {
 	From   string
 	To     []string
-	Header mail.Header
+	Header mail.Header // with its subject decoded
 	Body   string // decoded as far as tests need it: quoted-printable soft line ends are joined
 	TLS    bool
 }
@@ -285,6 +286,9 @@ func (d *dialogue) data() bool {
 	var body bytes.Buffer
 	_, _ = body.ReadFrom(read.Body) // from memory
 	d.mail.Header, d.mail.Body = read.Header, decoded(body.String())
+	if subject, err := new(mime.WordDecoder).DecodeHeader(read.Header.Get("Subject")); err == nil {
+		d.mail.Header["Subject"] = []string{subject}
+	}
 	d.server.mu.Lock()
 	d.server.mails = append(d.server.mails, d.mail)
 	d.server.mu.Unlock()

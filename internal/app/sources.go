@@ -1,0 +1,132 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/config"
+	"market/internal/notify"
+	"market/internal/refund"
+	"market/internal/source"
+)
+
+// newSources returns the registry of everything outside that can refuse us. Each kind lists its own.
+func (a *App) newSources(c config.Config) *source.Registry {
+	k := keeper{app: a, serves: map[string][]string{}, links: map[string][]string{}}
+	var all []source.Source
+	all = append(all, facilitatorSources(c, &k)...)
+	return source.New(a.db, a.now, all, source.Hooks{
+		Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting,
+		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") },
+	})
+}
+
+// facilitatorSources are the facilitators of others. Our own engine is none: what it asks are nodes.
+func facilitatorSources(c config.Config, k *keeper) []source.Source {
+	var all []source.Source
+	for _, f := range c.Facilitators {
+		name := localName(f)
+		if f.Kind == config.KindRemote {
+			name = source.FacilitatorName(f.Name)
+			all = append(all, source.Configured(name, source.KindFacilitator, f.Source))
+			k.serves[name] = f.Networks
+		}
+		for _, network := range f.Networks {
+			k.links[network] = append(k.links[network], name)
+		}
+	}
+	return all
+}
+
+func localName(f config.Facilitator) string { return "our own engine " + f.Name }
+
+// A keeper does what follows from a source being out, and from its end.
+type keeper struct {
+	app     *App
+	notices notify.Store
+	refunds refund.Store
+	serves  map[string][]string // networks, by the name of the source
+	links   map[string][]string // what settles on a network, by its id: names of sources, and our own engine
+}
+
+// out latches the notice in the transaction that found the source out: the open notice is what keeps it from being told twice.
+func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.Out) error {
+	trouble := outOf(s, o, k.effect(s))
+	raised, err := k.notices.Raise(ctx, tx, kindOf(o.Why), s.Name, trouble)
+	if err == nil && raised {
+		k.app.log.Error().Str("source", s.Name).Time("until", o.Until).Msg(trouble.Text())
+	}
+	return err
+}
+
+func (k *keeper) back(ctx context.Context, tx pgx.Tx, s source.Source, was source.Why) error {
+	settled, err := k.notices.Settle(ctx, tx, kindOf(was), s.Name)
+	if err == nil && settled {
+		k.app.log.Info().Str("source", s.Name).Msg("the source works again")
+	}
+	return err
+}
+
+func kindOf(w source.Why) notify.Kind {
+	if w == source.Guarded {
+		return notify.GuardReached
+	}
+	return notify.SourceOut
+}
+
+// resume has the refunds due that wait for this source, or for another one which does the same for their network.
+func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
+	networks := k.serves[s.Name]
+	if len(networks) == 0 {
+		return nil // no refund waits for it
+	}
+	peers := []string{s.Name}
+	for _, network := range networks {
+		if s.Kind == source.KindFacilitator {
+			peers = append(peers, k.links[network]...)
+		}
+	}
+	return k.refunds.Resume(ctx, tx, networks, peers)
+}
+
+// waiting is what refunds will still want of a source. Another facilitator may come to send them: then this one kept more than it had to.
+func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, error) {
+	networks := k.serves[name]
+	if len(networks) == 0 {
+		return source.Waiting{}, nil
+	}
+	n, err := k.refunds.Waiting(ctx, k.app.db, networks)
+	return source.Waiting{Refunds: n}, err
+}
+
+// resumeRefunds has everything due that waits for a facilitator on a network where one takes work: a refund may have been put off while that came to be so.
+// It is done whenever what is out was read again, and so once a minute at least.
+func (a *App) resumeRefunds(ctx context.Context, open rails) error {
+	for _, r := range open {
+		if r.failover.Limited() != nil {
+			continue
+		}
+		if err := (refund.Store{}).Resume(ctx, a.db, []string{r.network.ID}, r.failover.Sources()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// others are what else settles on a network, in order.
+func (k *keeper) others(network, but string) []string {
+	return slices.DeleteFunc(slices.Clone(k.links[network]), func(name string) bool { return name == but })
+}
+
+// loadSources reads what is out.
+func (a *App) loadSources(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	if err := a.sources.Load(ctx, a.db); err != nil {
+		return fmt.Errorf("load sources: %w", err)
+	}
+	return nil
+}
