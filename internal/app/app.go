@@ -15,6 +15,7 @@ import (
 	"market/internal/config"
 	"market/internal/cooldown"
 	"market/internal/delivery"
+	"market/internal/notify"
 	"market/internal/postgres"
 	"market/internal/pulse"
 	"market/internal/readiness"
@@ -56,6 +57,7 @@ type App struct {
 	now       func() time.Time // of this process, see WithClock
 
 	sources  *source.Registry
+	notices  *notify.Sender
 	path     *delivery.Path
 	prober   *upstream.Prober
 	canaries *upstream.Canaries
@@ -103,7 +105,10 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails, log); err != nil {
+	if a.notices, err = a.newNotices(c); err != nil {
+		return nil, err
+	}
+	if a.jobs, err = newJobs(a.db, rails, a.notices, log); err != nil {
 		return nil, err
 	}
 	box, err := secrets(c)
@@ -174,7 +179,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	return server.New(server.Config{
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
-		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
+		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Notices: a.notices,
 	}), nil
 }
 

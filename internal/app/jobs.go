@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/rs/zerolog"
 
+	"market/internal/notify"
 	"market/internal/refund"
 )
 
@@ -27,14 +28,16 @@ const (
 )
 
 // newJobs makes the job queue with its workers.
-func newJobs(db *pgxpool.Pool, open rails, log zerolog.Logger) (*river.Client[pgx.Tx], error) {
+func newJobs(db *pgxpool.Pool, open rails, notices *notify.Sender, log zerolog.Logger) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, refund.NewWorker(db, open.refund()))
 	river.AddWorker(workers, refund.NewDueWorker(db))
+	river.AddWorker(workers, notify.NewWorker(notices))
+	river.AddWorker(workers, notify.NewDueWorker(notices))
 	jobs, err := river.NewClient(riverpgxv5.New(db), &river.Config{
-		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: refundsAtOnce}},
+		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: refundsAtOnce}, notify.Queue: {MaxWorkers: notify.AtOnce}},
 		Workers:                     workers,
-		PeriodicJobs:                []*river.PeriodicJob{refund.Due()},
+		PeriodicJobs:                []*river.PeriodicJob{refund.Due(), notify.Due()},
 		CompletedJobRetentionPeriod: jobsKept,
 		DiscardedJobRetentionPeriod: 7 * 24 * time.Hour,
 		RescueStuckJobsAfter:        stuckAfter,

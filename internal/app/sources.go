@@ -18,6 +18,7 @@ func (a *App) newSources(c config.Config) *source.Registry {
 	k := keeper{app: a, serves: map[string][]string{}, links: map[string][]string{}}
 	var all []source.Source
 	all = append(all, facilitatorSources(c, &k)...)
+	all = append(all, noticeSources(c)...)
 	return source.New(a.db, a.now, all, source.Hooks{
 		Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") },
@@ -63,7 +64,8 @@ func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.O
 }
 
 func (k *keeper) back(ctx context.Context, tx pgx.Tx, s source.Source, was source.Why) error {
-	settled, err := k.notices.Settle(ctx, tx, kindOf(was), s.Name)
+	// The registry has waited for as long as a notice would.
+	settled, err := k.notices.SettleSteady(ctx, tx, kindOf(was), s.Name)
 	if err == nil && settled {
 		k.app.log.Info().Str("source", s.Name).Msg("the source works again")
 	}
@@ -77,8 +79,11 @@ func kindOf(w source.Why) notify.Kind {
 	return notify.SourceOut
 }
 
-// resume has the refunds due that wait for this source, or for another one which does the same for their network.
+// resume has the refunds due that wait for this source, or for another one which does the same for their network, and the notices that wait for a channel.
 func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
+	if s.Kind == source.KindMail || s.Kind == source.KindWebhook {
+		return k.notices.Resume(ctx, tx)
+	}
 	networks := k.serves[s.Name]
 	if len(networks) == 0 {
 		return nil // no refund waits for it

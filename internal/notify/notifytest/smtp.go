@@ -34,7 +34,7 @@ type Mail struct {
 	From   string
 	To     []string
 	Header mail.Header // with its subject decoded
-	Body   string // decoded as far as tests need it: quoted-printable soft line ends are joined
+	Body   string      // decoded as far as tests need it: quoted-printable soft line ends are joined
 	TLS    bool
 }
 
