@@ -100,7 +100,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err := a.loadSources(ctx); err != nil {
 		return nil, err
 	}
-	a.running.Go(func() { a.sources.Run(background) })
+	a.loop(background, "sources", a.sources.Run)
 	rails, err := a.openRails(ctx, background, c)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,11 @@ package app
 
 import (
 	"context"
+	"errors"
 
+	"market/internal/notify"
 	"market/internal/refund"
+	"market/internal/source"
 	"market/internal/watch"
 )
 
@@ -19,16 +22,22 @@ func (a *App) panicked(loop string, cause any, stack []byte) {
 // watchAll looks for what stops without anybody running into it, and tells the operator.
 func (a *App) watchAll(background context.Context, rails rails) {
 	w := watch.New(watch.Config{
-		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: a.ready.All, TellsItself: func(error) bool { return false },
+		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: a.ready.All, TellsItself: toldBySource,
 		Networks: rails.watched(), Loops: a.loops, Tries: a.path.Tries, Clock: a.now, Pace: a.pace,
-		Periodic: []string{refund.DueArgs{}.Kind()},
-		// The row of a refund says when it is tried again, so its jobs end with what went wrong.
-		RowsTell: []string{refund.Args{}.Kind()},
+		Periodic: []string{refund.DueArgs{}.Kind(), notify.DueArgs{}.Kind()},
+		// The rows of these say when they are tried again, so a job that went wrong has ended as it should.
+		RowsTell: []string{refund.Args{}.Kind(), notify.Args{}.Kind()},
 		Tell:     a.tellChange,
 		OnError:  func(err error) { a.log.Error().Err(err).Msg("watch") },
 	})
 	a.loop(background, "watch", w.Run)
 	a.loop(background, "deep watch", w.RunDeep)
+}
+
+// toldBySource says whether the notice of a source has told why a network is not ready. A source that only asks for a pause has none.
+func toldBySource(why error) bool {
+	limit, out := errors.AsType[*source.LimitError](why)
+	return out && limit.Why != source.Paced
 }
 
 func (a *App) tellChange(c watch.Change) {

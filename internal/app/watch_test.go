@@ -26,7 +26,7 @@ var impatient = watch.Pace{Look: 50 * time.Millisecond, Deep: 100 * time.Millise
 func told(t *testing.T, w *apptest.World, kind string) (open, over int, text string) {
 	t.Helper()
 	err := w.DB.QueryRow(t.Context(), `
-SELECT count(*) FILTER (WHERE settled_at IS NULL), count(*) FILTER (WHERE settled_at IS NOT NULL), coalesce((array_agg(text ORDER BY raised_at DESC))[1], '')
+SELECT count(*) FILTER (WHERE calm_since IS NULL), count(*) FILTER (WHERE calm_since IS NOT NULL), coalesce((array_agg(text ORDER BY raised_at DESC))[1], '')
   FROM notices WHERE kind = $1`, kind).Scan(&open, &over, &text)
 	if err != nil {
 		t.Fatal(err)

@@ -1,12 +1,14 @@
 package delivery
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
+	sources "market/internal/source"
 )
 
 func TestTries_AreThoseOfTheLastTenMinutesAndTheOneUnderWay(t *testing.T) {
@@ -69,6 +71,7 @@ func TestTries_WhatThePayerIsAtFaultForIsNoTrouble(t *testing.T) {
 		"never shown, for the payer": {chain.Settlement{Status: chain.StatusReleased, PayerFault: true}, false, Tries{}},
 		"never shown":                {chain.Settlement{Status: chain.StatusReleased}, false, Tries{Failed: 1}},
 		"unclear":                    {chain.Settlement{Status: chain.StatusUnknown}, false, Tries{Failed: 1}},
+		"no facilitator takes work":  {chain.Settlement{Status: chain.StatusUnknown, Err: errors.Join(&sources.LimitError{Source: "facilitator/x", Why: sources.Exhausted}, errors.New("x"))}, false, Tries{}},
 		"refused for another reason": {chain.Settlement{Status: chain.StatusRejected}, false, Tries{Failed: 1}},
 	} {
 		p := &Path{Config: Config{Now: time.Now}}

@@ -34,9 +34,9 @@ func Conditions() []Kind {
 	return []Kind{TreasuryShort, GasLow, RefundsLate, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart}
 }
 
-const openSubjectsSQL = `SELECT kind, subject FROM notices WHERE kind = ANY($1) AND settled_at IS NULL ORDER BY raised_at, id LIMIT $2`
+const openSubjectsSQL = `SELECT kind, subject FROM notices WHERE kind = ANY($1) AND settled_at IS NULL AND calm_since IS NULL ORDER BY raised_at, id LIMIT $2`
 
-// OpenSubjects returns the subjects of the open notices of some kinds, the oldest first.
+// OpenSubjects returns the subjects of the open notices of some kinds, the oldest first. As in Open, one that is calm is none of them.
 func (Store) OpenSubjects(ctx context.Context, db postgres.DB, kinds []Kind) (map[Kind][]string, error) {
 	rows, err := db.Query(ctx, openSubjectsSQL, kinds, openMax)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"market/internal/pulse"
 )
 
 const flushEvery = time.Second
@@ -51,6 +53,7 @@ func (r *Registry) Run(ctx context.Context) {
 		select {
 		case <-tick.C:
 			r.flush(ctx)
+			pulse.Beat(ctx, flushEvery)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTime)
 			defer cancel()

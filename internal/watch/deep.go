@@ -28,7 +28,7 @@ func (w *Watch) lookAtMoney(ctx context.Context) error {
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
-		found = map[key]finding{}
+		found []finding
 		errs  []error
 	)
 	keep := func(f finding, err error) {
@@ -38,7 +38,7 @@ func (w *Watch) lookAtMoney(ctx context.Context) error {
 			errs = append(errs, err)
 			return
 		}
-		found[f.key] = f
+		found = append(found, f)
 	}
 	asked := map[key]bool{}
 	for _, n := range w.Networks {
@@ -51,12 +51,26 @@ func (w *Watch) lookAtMoney(ctx context.Context) error {
 		wg.Go(func() { w.network(ctx, n, owed, keep) })
 	}
 	wg.Wait()
+	// A treasury that owes nothing is short of nothing.
+	w.keep(found, func(k key) bool { return k.kind != notify.RefundsLate && !asked[k] })
+	return errors.Join(errs...)
+}
+
+// keep remembers what was found, and forgets what is not so any more.
+func (w *Watch) keep(found []finding, forget func(key) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// A treasury that owes nothing is short of nothing.
-	maps.DeleteFunc(w.money, func(k key, _ finding) bool { return !asked[k] })
-	maps.Copy(w.money, found)
-	return errors.Join(errs...)
+	maps.DeleteFunc(w.found, func(k key, _ finding) bool { return forget(k) })
+	for _, f := range found {
+		w.found[f.key] = f
+	}
+}
+
+// before is what was found when it was looked at last.
+func (w *Watch) before() map[key]finding {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.found)
 }
 
 // network asks the node of one network.
@@ -74,10 +88,7 @@ func (w *Watch) network(ctx context.Context, n Network, owed []delivery.Liabilit
 		keep(finding{}, fmt.Errorf("read the gas wallet of %s: %w", n.ID, err))
 		return
 	}
-	w.mu.Lock()
-	was := w.money[key{notify.GasLow, n.ID}].bad
-	w.mu.Unlock()
-	keep(gasFinding(n, gas, was), nil)
+	keep(gasFinding(n, gas, w.before()[key{notify.GasLow, n.ID}].bad), nil)
 }
 
 // lookAtRefunds finds out whether refunds are late.
@@ -90,19 +101,8 @@ func (w *Watch) lookAtRefunds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open, err := w.store.OpenSubjects(ctx, w.DB, []notify.Kind{notify.RefundsLate})
-	if err != nil {
-		return err
-	}
-	raise, settle := lateRefunds(late, w.byID, open[notify.RefundsLate])
-	var errs []error
-	for _, network := range slices.Sorted(maps.Keys(raise)) {
-		errs = append(errs, w.raise(ctx, key{notify.RefundsLate, network}, raise[network]))
-	}
-	for _, network := range settle {
-		errs = append(errs, w.settle(ctx, key{notify.RefundsLate, network}))
-	}
-	return errors.Join(errs...)
+	w.keep(lateRefunds(late, w.byID, w.before()), func(k key) bool { return k.kind == notify.RefundsLate })
+	return nil
 }
 
 // lookAtJobs finds out whether jobs do their work.

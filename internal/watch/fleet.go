@@ -26,20 +26,21 @@ type Report struct {
 	Tries     delivery.Tries `json:"tries"`
 }
 
-// seenKinds are the conditions that a process sees by itself, each with whether it is told only once it has lasted: an empty wallet and a loop that hangs do
-// not pass by themselves, and have their patience already.
-var seenKinds = map[notify.Kind]bool{
-	notify.NetworkNotReady: true,
-	notify.TreasuryShort:   true,
-	notify.ClockApart:      true,
-	notify.GasLow:          false,
-	notify.WorkStopped:     false,
+// seenKinds are the conditions that processes report, each with how many times Lasting it has to last until it is told. An empty wallet and a loop that
+// hangs do not pass by themselves, and have their patience already. Refunds are late for a while, too, when a source that they waited for works again.
+var seenKinds = map[notify.Kind]int{
+	notify.NetworkNotReady: 1,
+	notify.TreasuryShort:   1,
+	notify.ClockApart:      1,
+	notify.RefundsLate:     2,
+	notify.GasLow:          0,
+	notify.WorkStopped:     0,
 }
 
 // tells says whether a sighting is to be told: the trouble holds, and has held for long enough.
 func (p Pace) tells(s Sighting) bool {
-	passes, known := seenKinds[s.Kind]
-	return known && s.Bad && (!passes || s.For >= p.Lasting)
+	times, known := seenKinds[s.Kind]
+	return known && s.Bad && s.For >= time.Duration(times)*p.Lasting
 }
 
 // decide returns which troubles are to be raised and which are over, by what all processes say that run, and by what is open. One that has just begun to

@@ -68,6 +68,8 @@ func (j jobFact) told() notify.Outage {
 
 // jobEffects says what a kind of job does.
 var jobEffects = map[string]string{
+	"notices_due": "notices like this one are not sent; they stand on the page /admin/notices. Calls go on",
+	"letters_due": "providers are not told of strikes and of their services; what is to be told waits. Calls go on",
 	"refunds_due": "refunds that did not get through at once are not tried again, and stay owed until it runs. New ones are tried once, and calls go on",
 }
 

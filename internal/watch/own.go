@@ -65,6 +65,7 @@ var loopEffects = map[string]string{
 	"watch":         "this process does not tell what is wrong with itself; other processes tell what is wrong with them. Calls go on",
 	"deep watch":    "this process does not look whether money and gas are enough, nor whether refunds are late; other processes do, where there are any. Calls go on",
 	"engine":        "this process does not send transactions again that were not mined; other processes do, where there are any. New settlements and refunds go on",
+	"sources":       "what was reserved of sources and not used is not given back, so our own guards may be reached too early. Calls go on until then",
 	"facilitator":   "this process does not hear what the facilitator settles, and stops using it after half a minute. Other facilitators go on",
 }
 

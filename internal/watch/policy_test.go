@@ -127,28 +127,28 @@ func TestLateRefunds_AreToldByNetworkAndOverWhenNoneIsNearTheLimit(t *testing.T)
 	known := map[string]Network{"eip155:1": network}
 	late := refund.Late{Network: "eip155:1", Asset: usdc, Count: 12, Parked: 3, Sum: money.FromUnits(3_400_000), Oldest: 25 * time.Minute, Why: "the token refused it"}
 	near := refund.Late{Network: "eip155:1", Asset: usdc, Oldest: 8 * time.Minute}
+	was := map[key]finding{{notify.RefundsLate, "eip155:1"}: {bad: true, told: notify.Outage{What: "as before"}}}
 	for name, tt := range map[string]struct {
-		late          []refund.Late
-		open          []string
-		raise, settle int
+		late  []refund.Late
+		was   map[key]finding
+		found int
+		bad   bool
 	}{
-		"none":                       {nil, nil, 0, 0},
-		"some":                       {[]refund.Late{late}, nil, 1, 0},
-		"some, and told":             {[]refund.Late{late}, []string{"eip155:1"}, 0, 0},
-		"near the limit":             {[]refund.Late{near}, nil, 0, 0},
-		"still near the limit":       {[]refund.Late{near}, []string{"eip155:1"}, 0, 0},
-		"none near the limit":        {nil, []string{"eip155:1"}, 0, 1},
-		"another network":            {[]refund.Late{late}, []string{"eip155:2"}, 1, 1},
-		"of a network that has gone": {[]refund.Late{{Network: "eip155:9", Asset: usdc, Count: 1, Sum: money.FromUnits(5)}}, nil, 1, 0},
+		"none":                       {nil, nil, 0, false},
+		"some":                       {[]refund.Late{late}, nil, 1, true},
+		"some, as before":            {[]refund.Late{late}, was, 1, true},
+		"near the limit":             {[]refund.Late{near}, nil, 1, false},
+		"still near the limit":       {[]refund.Late{near}, was, 1, true},
+		"none near the limit":        {nil, was, 0, false},
+		"of a network that has gone": {[]refund.Late{{Network: "eip155:9", Asset: usdc, Count: 1, Sum: money.FromUnits(5)}}, nil, 1, true},
 	} {
-		raise, settle := lateRefunds(tt.late, known, tt.open)
-		if len(raise) != tt.raise || len(settle) != tt.settle {
-			t.Errorf("%s: raised %v, settled %v", name, raise, settle)
+		found := lateRefunds(tt.late, known, tt.was)
+		if len(found) != tt.found || tt.found > 0 && found[0].bad != tt.bad {
+			t.Errorf("%s: found %+v", name, found)
 		}
 	}
-	raise, _ := lateRefunds([]refund.Late{late}, known, nil)
 	want := "12 refunds on eip155:1, 3.4 USDC in all, are owed for longer than refunds take, the oldest for 25 minutes: the token refused it"
-	if got := raise["eip155:1"]; got.What != want || !strings.Contains(got.Effect, "3 of them are parked") {
+	if got := lateRefunds([]refund.Late{late}, known, nil)[0].told; got.What != want || !strings.Contains(got.Effect, "3 of them are parked") {
 		t.Errorf("it says %+v, want %q", got, want)
 	}
 }

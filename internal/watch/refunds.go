@@ -24,26 +24,22 @@ func lateLimit(confirmations int) time.Duration {
 	return lateAfter + 2*time.Duration(confirmations)*blockTime
 }
 
-// lateRefunds returns what is to be told of late refunds, by the network, and which open notices are over: there it is that no refund is owed for even
-// half of the limit.
-func lateRefunds(late []refund.Late, known map[string]Network, open []string) (raise map[string]notify.Outage, settle []string) {
-	raise = map[string]notify.Outage{}
+// lateRefunds says of each network whether refunds are late there, where some were or were not when it was looked at last: it is over when none is owed
+// for even half of the limit.
+func lateRefunds(late []refund.Late, known map[string]Network, was map[key]finding) []finding {
 	of := map[string][]refund.Late{}
 	for _, l := range late {
 		of[l.Network] = append(of[l.Network], l)
 	}
+	var found []finding
 	for network, of := range of {
-		told, any := lateTold(network, of, known[network])
-		if any && !slices.Contains(open, network) {
-			raise[network] = told
+		f := finding{key: key{notify.RefundsLate, network}}
+		if f.told, f.bad = lateTold(network, of, known[network]); !f.bad {
+			f.bad, f.told = was[f.key].bad, was[f.key].told
 		}
+		found = append(found, f)
 	}
-	for _, network := range open {
-		if len(of[network]) == 0 {
-			settle = append(settle, network)
-		}
-	}
-	return raise, settle
+	return found
 }
 
 // lateTold says it of one network; false where none is over the limit.

@@ -79,7 +79,9 @@ func TestPace_ATroubleThatMayPassIsToldWhenItHasLasted(t *testing.T) {
 		"a clock that is wrong, just now": {Sighting{Kind: notify.ClockApart, Bad: true}, false},
 		"gas does not come by itself":     {Sighting{Kind: notify.GasLow, Bad: true}, true},
 		"a loop that hangs":               {Sighting{Kind: notify.WorkStopped, Bad: true}, true},
-		"a kind that nobody sees here":    {Sighting{Kind: notify.RefundsLate, Bad: true, For: time.Hour}, false},
+		"late refunds, just before":       {Sighting{Kind: notify.RefundsLate, Bad: true, For: 4*time.Minute - 1}, false},
+		"late refunds, on it":             {Sighting{Kind: notify.RefundsLate, Bad: true, For: 4 * time.Minute}, true},
+		"a kind that is told otherwise":   {Sighting{Kind: notify.JobDiscarded, Bad: true, For: time.Hour}, false},
 	} {
 		if got := UsualPace.tells(tt.s); got != tt.want {
 			t.Errorf("%s: told %v, want %v", name, got, tt.want)
@@ -116,7 +118,7 @@ func TestPace_Decide_ProcessesWithDifferentViewsDoNotContradictEachOther(t *test
 		"all say yes, one of them is new":        {[]Report{well, {Up: time.Minute - 1}}, isOpen, 0, 0},
 		"the new one has looked for a minute":    {[]Report{well, {Up: time.Minute}}, isOpen, 0, 1},
 		"nobody says anything":                   {nil, isOpen, 0, 0},
-		"what others settle":                     {[]Report{well}, []key{elsewise, {notify.RefundsLate, "x"}}, 0, 0},
+		"what others settle":                     {[]Report{well}, []key{elsewise, {notify.JobDiscarded, "x"}}, 0, 0},
 		"who saw it is gone, with what it alone": {[]Report{well}, []key{{notify.WorkStopped, "replica 1/sweeper"}}, 0, 1},
 	} {
 		raise, settle := UsualPace.decide(tt.reports, tt.open)

@@ -61,7 +61,7 @@ type Watch struct {
 	look  lookState
 
 	mu    sync.Mutex
-	money map[key]finding // what was found on the chain last
+	found map[key]finding // by the last deep look
 }
 
 // lookState belongs to the one loop that looks.
@@ -75,7 +75,7 @@ type lookState struct {
 
 // New returns a watch that has not looked yet.
 func New(c Config) *Watch {
-	w := &Watch{Config: c, begun: time.Now(), byID: map[string]Network{}, money: map[key]finding{}}
+	w := &Watch{Config: c, begun: time.Now(), byID: map[string]Network{}, found: map[key]finding{}}
 	w.look = lookState{seen: sightings{quiet: c.Pace.Quiet, spells: map[key]spell{}}, away: map[key]bool{}}
 	for _, n := range c.Networks {
 		w.byID[n.ID] = n
@@ -152,7 +152,7 @@ func (w *Watch) findings(ctx context.Context) []finding {
 	found = append(found, clock)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.money {
+	for _, f := range w.found {
 		found = append(found, f)
 	}
 	return found

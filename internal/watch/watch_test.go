@@ -311,6 +311,8 @@ func TestWatch_RefundsThatAreOwedForTooLongAreToldUntilNoneIs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		look(t, members...)
+		look(t, members...)
 	}
 	id := oweRefund(t, db, common.Address{0xaa}, 1000, "parked", "the token refused it")
 	limit := lateLimit(network.Confirmations)
@@ -330,6 +332,7 @@ func TestWatch_RefundsThatAreOwedForTooLongAreToldUntilNoneIs(t *testing.T) {
 	if _, err := db.Exec(t.Context(), `UPDATE refunds SET state = 'void'`); err != nil {
 		t.Fatal(err)
 	}
+	deep()
 	deep()
 	wantNotices(t, "none is owed", db, notify.RefundsLate, 0, 2, members...)
 }
