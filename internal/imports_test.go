@@ -18,7 +18,7 @@ var layers = [][]string{
 	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source"},
 	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify"},
-	{"facilitator", "upstream", "caller"},
+	{"facilitator", "upstream", "caller", "metrics"},
 	{"delivery"},
 	{"watch"},
 	{"server", "desk"},

@@ -15,6 +15,7 @@ import (
 	"market/internal/config"
 	"market/internal/cooldown"
 	"market/internal/delivery"
+	"market/internal/metrics"
 	"market/internal/notify"
 	"market/internal/postgres"
 	"market/internal/pulse"
@@ -56,6 +57,7 @@ type App struct {
 	publicURL string
 	now       func() time.Time // of this process, see WithClock
 
+	metrics  *metrics.Metrics
 	sources  *source.Registry
 	notices  *notify.Sender
 	path     *delivery.Path
@@ -96,6 +98,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 		a.publicURL = a.DoorURL()
 	}
 	// Before anybody is asked anything: who is out is left alone by a program that starts, too.
+	a.metrics = metrics.New(a.readMetrics)
 	a.sources = a.newSources(c)
 	if err := a.loadSources(ctx); err != nil {
 		return nil, err
@@ -179,7 +182,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	return server.New(server.Config{
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
-		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Notices: a.notices,
+		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices,
 	}), nil
 }
 

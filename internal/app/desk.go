@@ -12,6 +12,7 @@ import (
 	"market/internal/config"
 	"market/internal/desk"
 	"market/internal/facilitator"
+	"market/internal/metrics"
 	"market/internal/readiness"
 	"market/internal/server"
 )
@@ -50,7 +51,8 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) err
 	door := desk.New(desk.Config{DB: d.db, Rails: open, Keys: keys, Signer: gas.Address().Hex(), Log: log})
 	d.running.Go(func() { door.Tidy(background) })
 	ready := readiness.New(checks, readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
-	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now, Stopping: d.stopping.Load}).Ops())
+	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now, Stopping: d.stopping.Load,
+		Metrics: metrics.New(nil).Handler()}).Ops()) // of the process: it has no sources of its own, for its nodes are asked without a meter
 	return nil
 }
 

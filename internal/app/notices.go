@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"market/internal/config"
+	"market/internal/metrics"
 	"market/internal/notify"
 	"market/internal/source"
 )
@@ -44,7 +45,9 @@ func (a *App) newNotices(c config.Config) (*notify.Sender, error) {
 	if len(ways) == 0 && !c.Dev {
 		a.log.Warn().Msg("nobody is told when something stops: set MARKET_SMTP_URL with MARKET_OPERATOR_EMAIL, or MARKET_OPERATOR_WEBHOOK; until then look at /admin/notices")
 	}
-	return notify.NewSender(a.db, notify.SenderOptions{Ways: ways, PublicURL: a.publicURL, Report: func(err error, kind notify.Kind, why string) {
+	return notify.NewSender(a.db, notify.SenderOptions{Ways: ways, PublicURL: a.publicURL, Counted: func(kind notify.Kind, result string) {
+		a.metrics.Notice(string(kind), metrics.Result(result))
+	}, Report: func(err error, kind notify.Kind, why string) {
 		a.log.Error().Err(err).Str("kind", string(kind)).Str("why", why).Msg("notices")
 	}}), nil
 }

@@ -21,7 +21,7 @@ func (a *App) newSources(c config.Config) *source.Registry {
 	all = append(all, noticeSources(c)...)
 	return source.New(a.db, a.now, all, source.Hooks{
 		Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting,
-		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") },
+		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") }, Observer: a.metrics,
 	})
 }
 

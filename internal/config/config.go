@@ -6,7 +6,7 @@ import "time"
 type Config struct {
 	Dev       bool    `env:"MARKET_DEV" envDefault:"0" expect:"0 or 1" meaning:"development mode: raw keys, http upstreams and private upstream addresses are accepted"`
 	Listen    Address `env:"MARKET_LISTEN" envDefault:"127.0.0.1:4021" expect:"host:port" meaning:"public listener"`
-	OpsListen Address `env:"MARKET_OPS_LISTEN" envDefault:"127.0.0.1:4022" expect:"host:port other than MARKET_LISTEN" meaning:"operations listener: /livez, /readyz"`
+	OpsListen Address `env:"MARKET_OPS_LISTEN" envDefault:"127.0.0.1:4022" expect:"host:port other than MARKET_LISTEN" meaning:"operations listener: /livez, /readyz, /metrics"`
 	// PublicURL has no slash at its end. It is empty only in development, when it is not set and Listen leaves the port to the system.
 	PublicURL string `env:"MARKET_PUBLIC_URL" expect:"an https URL without user, path, query or fragment (http in development)" shown:"http://<MARKET_LISTEN> in development" meaning:"what callers see; every resource URL is built from it"`
 

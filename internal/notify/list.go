@@ -18,9 +18,9 @@ type Listed struct {
 	Subject   string
 	Outage    Outage // of one that is older than its parts, What is all of it
 	RaisedAt  time.Time
-	CalmSince *time.Time // when it was over; nil: it holds, or was given up before
-	SettledAt *time.Time // when it counted as over; nil: it is open
-	Messages  []Sending  // the first first
+	CalmSince time.Time // when it was over; zero: it holds, or was given up before
+	SettledAt time.Time // when it counted as over; zero: it is open
+	Messages  []Sending // the first first
 }
 
 // A Sending is how the sending of a message went.
@@ -29,9 +29,9 @@ type Sending struct {
 	Attempts  int // that went wrong
 	LastError string
 	Channel   string // that took it; empty: none did yet
-	SentAt    *time.Time
-	NextAt    *time.Time // nil: it is not tried any more
-	GivenUpAt *time.Time
+	SentAt    time.Time
+	NextAt    time.Time // zero: it is not tried any more
+	GivenUpAt time.Time
 }
 
 const (
@@ -57,7 +57,9 @@ func (Store) List(ctx context.Context, db postgres.DB, before uuid.UUID, limit i
 		return nil, fmt.Errorf("list notices: %w", err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n Listed, err error) {
-		err = row.Scan(&n.ID, &n.Kind, &n.Subject, &n.Outage.What, &n.Outage.Effect, &n.Outage.Look, &n.RaisedAt, &n.CalmSince, &n.SettledAt)
+		var calm, settled *time.Time
+		err = row.Scan(&n.ID, &n.Kind, &n.Subject, &n.Outage.What, &n.Outage.Effect, &n.Outage.Look, &n.RaisedAt, &calm, &settled)
+		n.CalmSince, n.SettledAt = orZero(calm), orZero(settled)
 		return n, err
 	})
 	if err != nil {
@@ -73,10 +75,12 @@ func (Store) List(ctx context.Context, db postgres.DB, before uuid.UUID, limit i
 		return nil, fmt.Errorf("list messages of notices: %w", err)
 	}
 	var (
-		id uuid.UUID
-		s  Sending
+		id                  uuid.UUID
+		s                   Sending
+		sent, next, givenUp *time.Time
 	)
-	_, err = pgx.ForEachRow(rows, []any{&id, &s.Phase, &s.Attempts, &s.LastError, &s.Channel, &s.SentAt, &s.NextAt, &s.GivenUpAt}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &s.Phase, &s.Attempts, &s.LastError, &s.Channel, &sent, &next, &givenUp}, func() error {
+		s.SentAt, s.NextAt, s.GivenUpAt = orZero(sent), orZero(next), orZero(givenUp)
 		of := &all[at[id]]
 		of.Messages = append(of.Messages, s)
 		return nil
@@ -87,6 +91,13 @@ func (Store) List(ctx context.Context, db postgres.DB, before uuid.UUID, limit i
 	return all, nil
 }
 
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
 const openCountSQL = `SELECT count(*) FROM notices WHERE settled_at IS NULL AND calm_since IS NULL`
 
 // CountOpen is how many troubles hold now.
@@ -95,4 +106,16 @@ func (Store) CountOpen(ctx context.Context, db postgres.DB) (n int, err error) {
 		return 0, fmt.Errorf("count open notices: %w", err)
 	}
 	return n, nil
+}
+
+const unsentSQL = `
+SELECT count(*), coalesce(extract(epoch FROM market_now() - min(made_at)), 0)::float8 FROM notice_messages WHERE sent_at IS NULL AND given_up_at IS NULL`
+
+// Unsent is how many messages wait to be sent, and how old the oldest is.
+func (Store) Unsent(ctx context.Context, db postgres.DB) (n int64, oldest time.Duration, err error) {
+	var seconds float64
+	if err := db.QueryRow(ctx, unsentSQL).Scan(&n, &seconds); err != nil {
+		return 0, 0, fmt.Errorf("count unsent notices: %w", err)
+	}
+	return n, time.Duration(seconds * float64(time.Second)), nil
 }

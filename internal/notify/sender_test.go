@@ -330,7 +330,7 @@ func TestSender_WhatFailsIsTriedForThreeDaysAndThenGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	fleet := listed[len(listed)-1]
-	if len(fleet.Messages) != 1 || fleet.Messages[0].GivenUpAt == nil || fleet.Messages[0].NextAt != nil || fleet.SettledAt == nil || fleet.Messages[0].Attempts != 7 ||
+	if len(fleet.Messages) != 1 || fleet.Messages[0].GivenUpAt.IsZero() || !fleet.Messages[0].NextAt.IsZero() || fleet.SettledAt.IsZero() || fleet.Messages[0].Attempts != 7 ||
 		!strings.Contains(fleet.Messages[0].LastError, "451") {
 		t.Errorf("given up: %+v", fleet)
 	}

@@ -44,6 +44,7 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 			continue
 		}
 		path := parameter.ReplaceAllString(r.Path, "{$1}")
+		path = strings.Replace(path, "/sources/*", "/sources/{name}/try", 1) // the name has slashes
 		path = strings.Replace(path, "/*", "/{service}/{path}", 1)
 		served = append(served, r.Method+" "+path)
 	}
@@ -112,6 +113,7 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 			refund.StateParked, refund.StateVoid}),
 		"/components/schemas/OutcomeReceipt/properties/refundState": {payment.RefundOwed, payment.RefundNone, payment.RefundVoid},
 		"/components/schemas/Action":                                words(audit.Actions()),
+		"/components/schemas/SourceState":                           words(sourceStates),
 		"/components/schemas/AuditEntry/properties/subject_kind":    words(audit.Kinds()),
 		"/components/headers/Market-Outcome/schema":                 append(words(call.Outcomes()), outcomePending),
 	} {
@@ -209,6 +211,7 @@ var views = map[string]reflect.Type{
 	"StrikeSummary": reflect.TypeFor[summaryView](), "Clears": reflect.TypeFor[clearsView](), "Delisting": reflect.TypeFor[delistingView](),
 	"StrikePage": reflect.TypeFor[strikePage](), "ServiceStrikes": reflect.TypeFor[serviceStrikesView](),
 	"Appeal": reflect.TypeFor[appealView](), "Answered": reflect.TypeFor[answeredView](), "Case": reflect.TypeFor[delivery.Case](),
+	"Source": reflect.TypeFor[sourceView](), "SourceReason": reflect.TypeFor[sourceReason](), "SourceNotice": reflect.TypeFor[sourceNotice](), "SourceTried": reflect.TypeFor[sourceTried](),
 	"Decision": reflect.TypeFor[decisionView](), "AuditEntry": reflect.TypeFor[auditView](),
 	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
