@@ -3,6 +3,7 @@ package app_test
 import (
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,8 @@ import (
 // impatient is the pace of a program that tells at once what it sees.
 var impatient = watch.Pace{Look: 50 * time.Millisecond, Deep: 100 * time.Millisecond, Lasting: 200 * time.Millisecond, Quiet: 200 * time.Millisecond}
 
-// told counts the notices of a kind, and returns the text of the last one.
-func told(t *testing.T, w *apptest.World, kind string) (open, over int, text string) {
+// noticed counts the notices of a kind, and returns the text of the last one.
+func noticed(t *testing.T, w *apptest.World, kind string) (open, over int, text string) {
 	t.Helper()
 	err := w.DB.QueryRow(t.Context(), `
 SELECT count(*) FILTER (WHERE calm_since IS NULL), count(*) FILTER (WHERE calm_since IS NOT NULL), coalesce((array_agg(text ORDER BY raised_at DESC))[1], '')
@@ -51,7 +52,7 @@ func TestWatch_ATreasuryWhoseMoneyIsGoneIsToldOnceAndOnceMoreWhenItIsBack(t *tes
 	if a := w.Pay(t, payer, terms, second.At(t, apptest.Ask(s.URL))); a.JSON["charged"] != false {
 		t.Fatalf("a call that fails: %d %s", a.Status, a.Body)
 	}
-	if open, over, text := told(t, w, "treasury_short"); open+over > 0 {
+	if open, over, text := noticed(t, w, "treasury_short"); open+over > 0 {
 		t.Fatalf("a treasury that holds what it owes is told of: %s", text)
 	}
 
@@ -62,11 +63,11 @@ func TestWatch_ATreasuryWhoseMoneyIsGoneIsToldOnceAndOnceMoreWhenItIsBack(t *tes
 	_, thief := apptest.NewKey(t)
 	accepted := terms.Accepts[0]
 	accepted.PayTo = thief.Address()
-	w.Relay(t, signed(t, w, treasury, accepted))
+	w.Relay(t, takenFrom(t, w, treasury, accepted))
 	var text string
 	apptest.Eventually(t, "the operator is told", func() (is bool) {
 		var open int
-		open, _, text = told(t, w, "treasury_short")
+		open, _, text = noticed(t, w, "treasury_short")
 		return open == 1
 	})
 	for _, part := range []string{treasury.Address().Hex(), "holds 0 " + devnet.TokenSymbol, "owes 0.002 " + devnet.TokenSymbol, "Calls go on"} {
@@ -75,10 +76,10 @@ func TestWatch_ATreasuryWhoseMoneyIsGoneIsToldOnceAndOnceMoreWhenItIsBack(t *tes
 		}
 	}
 	w.Mint(t, treasury.Address(), apptest.PriceUnits)
-	apptest.Eventually(t, "it is over", func() bool { open, over, _ := told(t, w, "treasury_short"); return open == 0 && over == 1 })
+	apptest.Eventually(t, "it is over", func() bool { open, over, _ := noticed(t, w, "treasury_short"); return open == 0 && over == 1 })
 }
 
-func signed(t *testing.T, w *apptest.World, from chain.Key, accepted payment.Accepted) chain.Signed {
+func takenFrom(t *testing.T, w *apptest.World, from chain.Key, accepted payment.Accepted) chain.Signed {
 	t.Helper()
 	head, err := w.Chain.Head(t.Context())
 	if err != nil {
@@ -93,9 +94,27 @@ func signed(t *testing.T, w *apptest.World, from chain.Key, accepted payment.Acc
 	return chain.Signed{Asset: accepted.Asset, Authorization: a, Signature: signature}
 }
 
+// wantExplained looks whether all work beside the calls is watched, and whether it is said what stops with it.
+func wantExplained(t *testing.T, w *apptest.World) {
+	t.Helper()
+	loops := w.App.Loops()
+	for _, name := range append(loops, "facilitator/hosted") {
+		if !watch.Explained(name) {
+			t.Errorf("nobody is told what stops with the loop %q", name)
+		}
+	}
+	for _, name := range []string{"heartbeat", "outage guard", "sweeper", "tidy", "holding", "traffic", "rounds", "reload", "notifications", "watch", "deep watch", "sources",
+		"engine/" + devnet.NetworkID} {
+		if !slices.Contains(loops, name) {
+			t.Errorf("the loop %q is not watched: %v are", name, loops)
+		}
+	}
+}
+
 func TestWatch_AGasWalletThatEmptiesIsToldBeforeAnythingStops(t *testing.T) {
 	t.Parallel()
 	w := apptest.StartWith(t, apptest.Setup{Quiet: true, Options: []app.Option{app.WithPace(impatient)}})
+	wantExplained(t, w)
 	gas, err := chain.ParseKey(w.Env("MARKET_GAS_KEY"))
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +151,7 @@ func TestWatch_AGasWalletThatEmptiesIsToldBeforeAnythingStops(t *testing.T) {
 	var text string
 	apptest.Eventually(t, "the operator is told", func() (is bool) {
 		var open int
-		open, _, text = told(t, w, "gas_low")
+		open, _, text = noticed(t, w, "gas_low")
 		return open == 1
 	})
 	if !strings.Contains(text, gas.Address().Hex()) || !strings.Contains(text, "fewer than 20") {
@@ -146,8 +165,8 @@ func TestWatch_AGasWalletThatEmptiesIsToldBeforeAnythingStops(t *testing.T) {
 	if err := w.Chain.FundGas(t.Context(), gas.Address(), has); err != nil {
 		t.Fatal(err)
 	}
-	apptest.Eventually(t, "it is over", func() bool { open, over, _ := told(t, w, "gas_low"); return open == 0 && over == 1 })
-	if open, over, text := told(t, w, "network_not_ready"); open+over > 0 {
+	apptest.Eventually(t, "it is over", func() bool { open, over, _ := noticed(t, w, "gas_low"); return open == 0 && over == 1 })
+	if open, over, text := noticed(t, w, "network_not_ready"); open+over > 0 {
 		t.Errorf("the network was not ready: %s", text)
 	}
 }

@@ -34,6 +34,11 @@ func Conditions() []Kind {
 	return []Kind{TreasuryShort, GasLow, RefundsLate, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart}
 }
 
+// Kinds are all kinds that there are.
+func Kinds() []Kind {
+	return append(Conditions(), SourceOut, GuardReached, ChannelOut, Test, OwnOutage, ServiceHeld, HoldingStopped, OwnTraffic, UnattributedTraffic)
+}
+
 const openSubjectsSQL = `SELECT kind, subject FROM notices WHERE kind = ANY($1) AND settled_at IS NULL AND calm_since IS NULL ORDER BY raised_at, id LIMIT $2`
 
 // OpenSubjects returns the subjects of the open notices of some kinds, the oldest first. As in Open, one that is calm is none of them.
