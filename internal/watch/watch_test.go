@@ -336,3 +336,25 @@ func TestWatch_RefundsThatAreOwedForTooLongAreToldUntilNoneIs(t *testing.T) {
 	deep()
 	wantNotices(t, "none is owed", db, notify.RefundsLate, 0, 2, members...)
 }
+
+// That a source is out was told with all that waits for it; whoever has waited for a day is a trouble of its own.
+func TestWatch_ARefundThatWaitsForASourceIsLateAfterADay(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	m := newMember(t, db, func(c *Config) { c.Networks = []Network{{Network: network.Network, Node: &purse{holds: 1_000_000}}} })
+	id := oweRefund(t, db, common.Address{0xaa}, 1000, "owed", "")
+	if _, err := db.Exec(t.Context(), `UPDATE refunds SET waits_for = 'facilitator/hosted' WHERE call_id = $1`, id); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		shift time.Duration
+		want  int
+	}{{24*time.Hour - time.Minute, 0}, {time.Minute, 1}} {
+		pgtest.Shift(t, db, tt.shift)
+		if err := m.LookDeep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		look(t, m)
+		wantNotices(t, "another "+tt.shift.String()+" later", db, notify.RefundsLate, tt.want, tt.want, m)
+	}
+}
