@@ -27,6 +27,7 @@ type sourceStanding struct {
 	Waiting   int            `json:"waiting"`
 	Notice    *struct {
 		RaisedAt string `json:"raised_at"`
+		Channel  string `json:"channel"`
 	} `json:"notice"`
 }
 
@@ -112,7 +113,10 @@ func printSources(out io.Writer, items []json.RawMessage) error {
 			cost = "$" + shown(s.Cost)
 		}
 		if s.Notice != nil {
-			notice = minute(s.Notice.RaisedAt)
+			notice = minute(s.Notice.RaisedAt) + ", by " + shown(s.Notice.Channel)
+			if s.Notice.Channel == "" {
+				notice = minute(s.Notice.RaisedAt) + ", not sent yet"
+			}
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%d\n", shown(s.Name), shown(s.State), s.Used, capped, s.Busiest, s.Asked, cost, minute(s.RetryAt), minute(s.SuccessAt), notice, s.Waiting)
 		for _, r := range s.Reasons {

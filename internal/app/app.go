@@ -111,11 +111,15 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if a.notices, err = a.newNotices(c); err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails, a.notices, log); err != nil {
-		return nil, err
-	}
 	box, err := secrets(c)
 	if err != nil {
+		return nil, err
+	}
+	letters, err := a.newLetters(c, box)
+	if err != nil {
+		return nil, err
+	}
+	if a.jobs, err = newJobs(a.db, rails, a.notices, letters, log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))
@@ -198,7 +202,7 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 		case channelCatalog:
 			return listings.Load(ctx, a.db)
 		case source.Channel:
-			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open))
+			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open), a.releaseLetters(ctx))
 		}
 		return board.Load(ctx, a.db)
 	}

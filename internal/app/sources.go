@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"market/internal/config"
+	"market/internal/letter"
 	"market/internal/notify"
 	"market/internal/refund"
 	"market/internal/source"
@@ -49,7 +51,8 @@ type keeper struct {
 	app     *App
 	notices notify.Store
 	refunds refund.Store
-	serves  map[string][]string // networks, by the name of the source
+	letters letter.Store
+	serves  map[string][]string // networks on which refunds need it, by the name of the source
 	links   map[string][]string // what settles on a network, by its id: names of sources, and our own engine
 }
 
@@ -63,8 +66,8 @@ func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.O
 	return err
 }
 
+// back says at once that it is over: a source is back only when it has not refused for some minutes, which the notice need not wait for again.
 func (k *keeper) back(ctx context.Context, tx pgx.Tx, s source.Source, was source.Why) error {
-	// The registry has waited for as long as a notice would.
 	settled, err := k.notices.SettleSteady(ctx, tx, kindOf(was), s.Name)
 	if err == nil && settled {
 		k.app.log.Info().Str("source", s.Name).Msg("the source works again")
@@ -79,8 +82,14 @@ func kindOf(w source.Why) notify.Kind {
 	return notify.SourceOut
 }
 
-// resume has the refunds due that wait for this source, or for another one which does the same for their network, and the notices that wait for a channel.
+// resume has the refunds due that wait for this source, or for another one which does the same for their network, and the
+// notices and letters that wait for a channel.
 func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
+	if s.Kind == source.KindMail {
+		if err := k.letters.Release(ctx, tx, letter.Email); err != nil {
+			return err
+		}
+	}
 	if s.Kind == source.KindMail || s.Kind == source.KindWebhook {
 		return k.notices.Resume(ctx, tx)
 	}
@@ -88,10 +97,11 @@ func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
 	if len(networks) == 0 {
 		return nil // no refund waits for it
 	}
-	peers := []string{s.Name}
-	for _, network := range networks {
-		if s.Kind == source.KindFacilitator {
-			peers = append(peers, k.links[network]...)
+	var peers []string
+	for name, of := range k.serves {
+		alike := strings.HasPrefix(name, s.Kind.String()+"/")
+		if alike && slices.ContainsFunc(of, func(network string) bool { return slices.Contains(networks, network) }) {
+			peers = append(peers, name)
 		}
 	}
 	return k.refunds.Resume(ctx, tx, networks, peers)

@@ -62,13 +62,13 @@ func wantOut(t *testing.T, what string, a apptest.Answer, within time.Duration) 
 	detail, _ := a.JSON["detail"].(string)
 	if a.Status != http.StatusServiceUnavailable || a.Code() != "not_ready" || a.JSON["charged"] != false || a.JSON["party"] != "rail" ||
 		a.Header.Get("PAYMENT-REQUIRED") != "" || wait < 1 || time.Duration(wait)*time.Second > within ||
-		!strings.Contains(detail, "facilitator") || !strings.Contains(detail, "nothing was charged") || strings.Contains(string(a.Body), "hosted") {
+		!strings.Contains(detail, "facilitator") || !strings.Contains(detail, "nothing was charged") || strings.Contains(string(a.Body), "hosted-a") {
 		t.Errorf("%s: %d, Retry-After %d, %s; want 503 not_ready, uncharged, within %s, and no name", what, a.Status, wait, a.Body, within)
 	}
 }
 
-// used returns the units of all days.
-func used(t *testing.T, w *apptest.World, source string) (n int) {
+// unitsUsed returns the units of all days.
+func unitsUsed(t *testing.T, w *apptest.World, source string) (n int) {
 	t.Helper()
 	const usedSQL = `SELECT coalesce(sum(used), 0)::int FROM source_days WHERE source = $1`
 	if err := w.DB.QueryRow(t.Context(), usedSQL, source).Scan(&n); err != nil {
@@ -77,10 +77,10 @@ func used(t *testing.T, w *apptest.World, source string) (n int) {
 	return n
 }
 
-// notices counts the notices of a kind and subject, and how many of them are open.
+// notices counts the notices of a kind and subject, and how many of them are about trouble that is not over.
 func notices(t *testing.T, w *apptest.World, kind, subject string) (all, open int, text string) {
 	t.Helper()
-	const noticesSQL = `SELECT count(*)::int, count(*) FILTER (WHERE settled_at IS NULL)::int, coalesce(max(text), '') FROM notices WHERE kind = $1 AND subject = $2`
+	const noticesSQL = `SELECT count(*)::int, count(*) FILTER (WHERE settled_at IS NULL AND calm_since IS NULL)::int, coalesce(max(text), '') FROM notices WHERE kind = $1 AND subject = $2`
 	if err := w.DB.QueryRow(t.Context(), noticesSQL, kind, subject).Scan(&all, &open, &text); err != nil {
 		t.Fatal(err)
 	}
@@ -110,10 +110,10 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 	w := newPrepaidWorld(t, false, apptest.Works, h)
 	replicas := []*apptest.World{w.World, w.Replica(t)}
 	const payers = 64
-	payer := w.Payer(t, 4*payers*apptest.PriceUnits)
+	payer := w.Payer(t, 2*payers*apptest.PriceUnits)
 	terms := w.Challenge(t, w.ask)
-	sign := func() []string {
-		headers := make([]string, payers)
+	sign := func(n int) []string {
+		headers := make([]string, n)
 		for i := range headers {
 			headers[i] = w.SignFor(t, payer, terms, 110)
 		}
@@ -122,10 +122,10 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 	if a := w.Pay(t, payer, terms, w.ask); a.Status != http.StatusOK {
 		t.Fatalf("with credit: %d %s", a.Status, a.Body)
 	}
-	apptest.Eventually(t, "of two units the one for a refund is given back", func() bool { return used(t, w.World, name) == 1 })
+	apptest.Eventually(t, "of two units the one for a refund is given back", func() bool { return unitsUsed(t, w.World, name) == 1 })
 
 	h.does(outOfCredit)
-	for _, a := range sendAll(t, replicas, w.ask, sign()) {
+	for _, a := range sendAll(t, replicas, w.ask, sign(8)) {
 		if a.Code() == "settlement_pending" {
 			wantPending(t, "it has seen the payment", a) // these were under way together
 			continue
@@ -133,33 +133,31 @@ func TestSources_AFacilitatorWithoutCreditIsAskedOnceAWindow(t *testing.T) {
 		wantOut(t, "the first hour", a, time.Hour)
 	}
 	asked := h.asked.Load()
-	for range 2 { // windows
-		apptest.Eventually(t, "nobody is asked to pay", func() bool {
-			return w.Send(t, w.At(t, w.ask), "").Code() == "not_ready" && replicas[1].Send(t, replicas[1].At(t, w.ask), "").Code() == "not_ready"
-		})
-		wantOut(t, "unpaid", w.Send(t, w.ask, ""), time.Hour)
-		for _, a := range sendAll(t, replicas, w.ask, sign()[:8]) {
-			wantOut(t, "within the window", a, time.Hour)
+	apptest.Eventually(t, "nobody is asked to pay", func() bool {
+		return w.Send(t, w.At(t, w.ask), "").Code() == "not_ready" && replicas[1].Send(t, replicas[1].At(t, w.ask), "").Code() == "not_ready"
+	})
+	wantOut(t, "unpaid", w.Send(t, w.ask, ""), time.Hour)
+	for _, a := range sendAll(t, replicas, w.ask, sign(4)) {
+		wantOut(t, "within the window", a, time.Hour)
+	}
+	if n := h.asked.Load(); n != asked {
+		t.Errorf("asked %d times within the window", n-asked)
+	}
+	w.Shift(t, time.Hour)
+	apptest.Eventually(t, "the window has ended: people are asked to pay again", func() bool {
+		return w.Send(t, w.At(t, w.ask), "").Status == http.StatusPaymentRequired && replicas[1].Send(t, replicas[1].At(t, w.ask), "").Status == http.StatusPaymentRequired
+	})
+	pending := 0
+	for _, a := range sendAll(t, replicas, w.ask, sign(payers)) {
+		if a.Code() == "settlement_pending" {
+			pending++
+			wantPending(t, "it tests", a)
+			continue
 		}
-		if n := h.asked.Load(); n != asked {
-			t.Errorf("asked %d times within the window", n-asked)
-		}
-		w.Shift(t, time.Hour)
-		apptest.Eventually(t, "the window has ended: people are asked to pay again", func() bool {
-			return w.Send(t, w.At(t, w.ask), "").Status == http.StatusPaymentRequired && replicas[1].Send(t, replicas[1].At(t, w.ask), "").Status == http.StatusPaymentRequired
-		})
-		pending := 0
-		for _, a := range sendAll(t, replicas, w.ask, sign()) {
-			if a.Code() == "settlement_pending" {
-				pending++
-				wantPending(t, "it tests", a)
-				continue
-			}
-			wantOut(t, "while it is tested", a, time.Hour)
-		}
-		if asked++; h.asked.Load() != asked || pending != 1 {
-			t.Errorf("%d requesters at the end of the window: asked %d times too often, %d calls pending; want one test", payers, h.asked.Load()-asked, pending)
-		}
+		wantOut(t, "while it is tested", a, time.Hour)
+	}
+	if asked++; h.asked.Load() != asked || pending != 1 {
+		t.Errorf("%d requesters at the end of the window: asked %d times too often, %d calls pending; want one test", payers, h.asked.Load()-asked, pending)
 	}
 	all, open, text := notices(t, w.World, "source_out", name)
 	if all != 1 || open != 1 || !strings.Contains(text, "facilitator hosted-a refuses us") || !strings.Contains(text, "503") ||
@@ -258,7 +256,7 @@ SELECT count(*) FILTER (WHERE waits_for = 'facilitator/hosted-a' AND next_at > m
 		t.Errorf("%d attempts, %d confirmed, asked %d times; want none, none, once", attempts, confirmed, h.asked.Load()-asked)
 	}
 	record := w.Record(t, ids[0])
-	if why := record.Refund("why"); !strings.Contains(why, "queued") || strings.Contains(string(record.Body), "hosted") {
+	if why := record.Refund("why"); !strings.Contains(why, "queued") || strings.Contains(string(record.Body), "hosted-a") {
 		t.Errorf("its record says %s", record.Body)
 	}
 	h.does(settles)
@@ -277,20 +275,24 @@ func TestSources_OurOwnGuardStopsNewPaymentsUntilMidnight(t *testing.T) {
 	t.Parallel()
 	const name = "facilitator/hosted-a"
 	h := newHosted(t, supportsUs, settles)
-	file := sourcesFile(t, map[string]any{"metered": true, "runs_out": "prepaid", "guard": map[string]any{"floor": 3, "surge": 2}}, false, h)
+	file := sourcesFile(t, map[string]any{"metered": true, "runs_out": "prepaid", "guard": map[string]any{"floor": 20, "surge": 2}}, false, h)
 	w := newHostedWorldWith(t, apptest.Setup{Burst: 600}, []string{file}, false, apptest.Works, h)
 	w.ShiftInto(t, "day", 24*time.Hour, 12*time.Hour)
+	const spent = 17
+	if _, err := w.DB.Exec(t.Context(), `INSERT INTO source_days (source, day, used) VALUES ($1, (market_now() AT TIME ZONE 'UTC')::date, $2)`, name, spent); err != nil {
+		t.Fatal(err)
+	}
 	payer := w.Payer(t, 8*apptest.PriceUnits)
 	terms := w.Challenge(t, w.ask)
 	for n := range 2 {
 		if a := w.Pay(t, payer, terms, w.ask); a.Status != http.StatusOK {
 			t.Fatalf("call %d: %d %s", n, a.Status, a.Body)
 		}
-		apptest.Eventually(t, "what it did not need is given back", func() bool { return used(t, w.World, name) == n+1 })
+		apptest.Eventually(t, "what it did not need is given back", func() bool { return unitsUsed(t, w.World, name) == spent+n+1 })
 	}
 	wantOut(t, "no room for a payment and its refund", w.Pay(t, payer, terms, w.ask), 12*time.Hour)
 	wantOut(t, "unpaid", w.Send(t, w.ask, ""), 12*time.Hour)
-	if _, open, text := notices(t, w.World, "guard_reached", name); open != 1 || !strings.Contains(text, "our own guard is reached at 3 units") || h.asked.Load() != 2 {
+	if _, open, text := notices(t, w.World, "guard_reached", name); open != 1 || !strings.Contains(text, "our own guard is reached at 20 units") || h.asked.Load() != 2 {
 		t.Errorf("%d open notices: %q; asked %d times", open, text, h.asked.Load())
 	}
 	w.Shift(t, 12*time.Hour)

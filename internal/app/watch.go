@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"market/internal/letter"
 	"market/internal/notify"
 	"market/internal/refund"
 	"market/internal/source"
@@ -24,9 +25,9 @@ func (a *App) watchAll(background context.Context, rails rails) {
 	w := watch.New(watch.Config{
 		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: a.ready.All, TellsItself: toldBySource,
 		Networks: rails.watched(), Loops: a.loops, Tries: a.path.Tries, Clock: a.now, Pace: a.pace,
-		Periodic: []string{refund.DueArgs{}.Kind(), notify.DueArgs{}.Kind()},
+		Periodic: []string{refund.DueArgs{}.Kind(), notify.DueArgs{}.Kind(), letter.DueArgs{}.Kind()},
 		// The rows of these say when they are tried again, so a job that went wrong has ended as it should.
-		RowsTell: []string{refund.Args{}.Kind(), notify.Args{}.Kind()},
+		RowsTell: []string{refund.Args{}.Kind(), notify.Args{}.Kind(), letter.Args{}.Kind()},
 		Tell:     a.tellChange,
 		OnError:  func(err error) { a.log.Error().Err(err).Msg("watch") },
 	})

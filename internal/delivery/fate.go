@@ -140,7 +140,10 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	sending, cancel := context.WithTimeout(ctx, resendTime)
 	defer cancel()
 	result := rail.Settler.Settle(sending, c.Signed)
-	if result.Status != chain.StatusSettled {
+	switch {
+	case result.Status != chain.StatusSettled && limited(result.Err):
+		return nil // looked at again; that a facilitator is out was told when it was found out
+	case result.Status != chain.StatusSettled:
 		return result.Err // looked at again
 	}
 	return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)

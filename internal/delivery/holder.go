@@ -111,10 +111,15 @@ func (h *Holder) hold(ctx context.Context, service uuid.UUID) error {
 		if err != nil || len(now) == 0 {
 			return err
 		}
-		if reason, holds := h.rule.Holds(now[0].facts); holds {
-			_, err = h.catalog.Move(ctx, tx, service, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: reason})
+		reason, holds := h.rule.Holds(now[0].facts)
+		if !holds {
+			return nil
 		}
-		return err
+		moved, err := h.catalog.Move(ctx, tx, service, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: reason})
+		if err != nil || !moved {
+			return err
+		}
+		return tellHeld(ctx, tx, service, reason)
 	})
 }
 

@@ -49,6 +49,12 @@ func (p *Path) closed(cause error) *refusal.Error {
 	return refusal.New(call.NotReady, "%s; nothing was charged", whatIsOut(limit)).WithUntil(p.Now().Add(limit.Wait)).WithCause(cause)
 }
 
+// limited says whether an error comes from a source that takes no work.
+func limited(err error) bool {
+	_, out := errors.AsType[*sources.LimitError](err)
+	return out
+}
+
 // soonest is the reason that ends first of those for which networks take no payment. What is not a limit may end at any moment.
 func soonest(causes []error) (first error) {
 	var earliest *sources.LimitError

@@ -88,7 +88,8 @@ func TestFailover_Reserve_TheFirstThatTakesWorkElseWhoIsToBeAskedFirst(t *testin
 	c := g.counter(t)
 	pgtest.Freeze(t, g.db)
 	d := newTeller(t, says{})
-	f := g.failover(c.link(t, nameA, d), c.link(t, nameB, d))
+	a, b := c.link(t, nameA, d), c.link(t, nameB, d)
+	f := g.failover(a, b)
 	reserve := func(want string) {
 		t.Helper()
 		r, err := f.Reserve(t.Context(), source.Settlement, 2)
@@ -109,7 +110,7 @@ func TestFailover_Reserve_TheFirstThatTakesWorkElseWhoIsToBeAskedFirst(t *testin
 		t.Errorf("ready says %v, though nothing but the limits holds them up", err)
 	}
 	c.wantUsed(t, "everything was given back", 0, 0)
-	own := g.failover(c.link(t, nameA, newTeller(t, says{})), Link{Engine: g.engine(t, g.node, nil)})
+	own := g.failover(a, Link{Engine: g.engine(t, g.node, nil)})
 	if r, err := own.Reserve(t.Context(), source.Settlement, 2); err != nil || r.of.source() != "" || own.Limited() != nil || own.Ready(t.Context()) != nil {
 		t.Errorf("our own engine: %+v, %v, limited %v", r, err, own.Limited())
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+	"github.com/shopspring/decimal"
 
 	"market/internal/audit"
 	"market/internal/call"
@@ -150,7 +151,7 @@ func (r sourcesRead) onPage(st source.Standing) sourceOnPage {
 		add("Busiest of 7 days", count(int(v.Busiest)), "on "+*v.BusiestDay)
 	}
 	if v.CostToday != nil {
-		add("Cost today, about", "$"+*v.CostToday, "$"+*v.UnitUSD+" a unit")
+		add("Cost today, about", "$"+inCents(st.Source.UnitUSD.Mul(decimal.NewFromInt(st.Used))), "$"+*v.UnitUSD+" a unit")
 	}
 	worked := "never"
 	if !st.LastSuccessAt.IsZero() {
@@ -160,13 +161,28 @@ func (r sourcesRead) onPage(st source.Standing) sourceOnPage {
 	if !st.RefusedAt.IsZero() {
 		add("Refused last", humanTime(st.RefusedAt), plain(st.Said))
 	}
+	if st.ExhaustedAt.IsZero() && !st.OutSince.IsZero() {
+		add("Works again", "yes", "its notice ends when it has refused nothing for a while")
+	}
 	if v.Waiting > 0 {
 		add("Waits for it", plural(v.Waiting, "refund", "refunds"), "")
 	}
 	if n, told := r.notices[v.Name]; told {
-		add("Notice", strings.ReplaceAll(string(n.Kind), "_", " "), "raised "+humanTime(n.RaisedAt))
+		sent := "not sent yet, raised at " + humanTime(n.RaisedAt)
+		if n.SentAt != nil {
+			sent = "sent by " + channelWords[n.Channel] + " at " + humanTime(*n.SentAt)
+		}
+		add("Notice", strings.ReplaceAll(string(n.Kind), "_", " "), sent)
 	}
 	return row
+}
+
+// inCents is an amount of US dollars as people write it: with cents, and with more where it has more.
+func inCents(usd decimal.Decimal) string {
+	if whole := usd.Round(2); whole.Equal(usd) {
+		return whole.StringFixed(2)
+	}
+	return usd.String()
 }
 
 // useBarOf draws what was used of the cap; nil where there is none, for then there is nothing to be full.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 	"github.com/shopspring/decimal"
 
@@ -20,7 +21,7 @@ import (
 )
 
 // Kinds of notices of which the subject is a source, the gravest first.
-var sourceNotices = []notify.Kind{notify.SourceOut, notify.GuardReached}
+var sourceNotices = []notify.Kind{notify.SourceOut, notify.ChannelOut, notify.GuardReached}
 
 // toppedUp is the reason of whoever gives none: it is what the button says.
 const toppedUp = "it is topped up"
@@ -53,8 +54,19 @@ type sourceView struct {
 
 // A sourceNotice is what the operator was told of a source and is not over yet.
 type sourceNotice struct {
+	ID       uuid.UUID   `json:"id"`
 	Kind     notify.Kind `json:"kind"`
 	RaisedAt string      `json:"raised_at"`
+	Channel  *string     `json:"channel"` // that took it; null: none did yet
+	SentAt   *string     `json:"sent_at"`
+}
+
+func sourceNoticeOf(n notify.Told) *sourceNotice {
+	view := &sourceNotice{ID: n.ID, Kind: n.Kind, RaisedAt: timeJSON(n.RaisedAt)}
+	if n.SentAt != nil {
+		view.Channel, view.SentAt = &n.Channel, timeOrNull(*n.SentAt)
+	}
+	return view
 }
 
 // A sourceTried is what came of having a source tried.
@@ -69,7 +81,7 @@ type sourceTried struct {
 // sourcesRead is everything that is known of the sources.
 type sourcesRead struct {
 	standings []source.Standing // those that are out first, then as they are configured
-	notices   map[string]notify.Notice
+	notices   map[string]notify.Told
 	waiting   map[string]int
 }
 
@@ -83,13 +95,13 @@ func (s *Server) readSources(ctx context.Context) (read sourcesRead, err error) 
 	}
 	gravity := func(st source.Standing) int { return slices.Index(sourceStates, stateOf(reasonsOf(st))) }
 	slices.SortStableFunc(read.standings, func(a, b source.Standing) int { return gravity(a) - gravity(b) })
-	read.notices = map[string]notify.Notice{}
-	for _, kind := range slices.Backward(sourceNotices) { // the gravest stays
-		open, err := notify.Store{}.Open(ctx, s.db, kind)
-		if err != nil {
-			return read, err
-		}
-		for _, n := range open {
+	read.notices = map[string]notify.Told{}
+	told, err := notify.Store{}.ToldOf(ctx, s.db, sourceNotices)
+	if err != nil {
+		return read, err
+	}
+	for _, n := range told {
+		if before, another := read.notices[n.Subject]; !another || slices.Index(sourceNotices, n.Kind) < slices.Index(sourceNotices, before.Kind) {
 			read.notices[n.Subject] = n
 		}
 	}
@@ -131,7 +143,7 @@ func (r sourcesRead) viewOf(st source.Standing) sourceView {
 		v.BudgetURL = &st.Source.BudgetURL
 	}
 	if n, told := r.notices[st.Source.Name]; told {
-		v.Notice = &sourceNotice{Kind: n.Kind, RaisedAt: timeJSON(n.RaisedAt)}
+		v.Notice = sourceNoticeOf(n)
 	}
 	return v
 }

@@ -119,10 +119,10 @@ func TestSourceView_CountsWhatWasDoneAgainstWhatWasAsked(t *testing.T) {
 	st := weStopped(hosted())
 	st.Source.UnitUSD, st.Source.BudgetURL = decimal.RequireFromString("0.0015"), "https://facilitator.example/billing"
 	read := sourcesRead{standings: []source.Standing{st}, waiting: map[string]int{"facilitator/hosted": 3},
-		notices: map[string]notify.Notice{"facilitator/hosted": {Kind: "guard_reached", RaisedAt: noon}}}
+		notices: map[string]notify.Told{"facilitator/hosted": {Kind: "guard_reached", RaisedAt: noon, Channel: "mail", SentAt: &noon}}}
 	v := read.viewOf(st)
 	if v.Used != 15_000 || v.Denied != 700 || v.Asked != 15_700 || *v.Cap != 15_000 || *v.BusiestDay != "2026-11-28" || *v.CostToday != "22.5" || v.Waiting != 3 ||
-		v.Notice == nil || v.Notice.RaisedAt != "2026-11-30T12:00:00.000000Z" || v.ExhaustedAt != nil {
+		v.Notice == nil || v.Notice.RaisedAt != "2026-11-30T12:00:00.000000Z" || *v.Notice.Channel != "mail" || *v.Notice.SentAt != v.Notice.RaisedAt || v.ExhaustedAt != nil {
 		t.Errorf("%+v", v)
 	}
 	bare := hosted()

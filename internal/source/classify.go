@@ -12,12 +12,14 @@ const (
 	slowWait = 5 * time.Second
 	// slowMailWait is the same of a mail relay, whose rates are counted by the minute.
 	slowMailWait = 30 * time.Second
+	// textMax is far above what an error has. What follows is not looked at.
+	textMax = 4 << 10
 )
 
 // Classify says what an answer means for its source. What its text says counts only where a status, a code or a whole word of an error says already that
 // it is about a limit: a text can repeat what some payer has sent.
 func Classify(k Kind, r RunsOut, shapes []Shape, a Answer) Verdict {
-	a.RetryAfter = max(0, a.RetryAfter)
+	a.RetryAfter, a.Text = max(0, a.RetryAfter), a.Text[:min(len(a.Text), textMax)]
 	for _, shape := range shapes {
 		if shape.is(a) {
 			return refused(a, said(k, a)+", a refusal by the configuration")

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,27 +33,34 @@ func (m *Meter) collect(day time.Time, s sum) {
 }
 
 // flush writes what was collected. What cannot be written is kept for the next time.
-func (m *Meter) flush(ctx context.Context) {
+func (m *Meter) flush(ctx context.Context) error {
 	m.mu.Lock()
 	spare := m.spare
 	m.spare = nil
 	m.mu.Unlock()
+	var errs []error
 	for day, s := range spare {
 		if _, err := m.r.db.Exec(ctx, flushSQL, m.of.Name, day, s.back, s.denied); err != nil {
-			m.r.trouble(fmt.Errorf("source %s: %w", m.of.Name, err))
+			errs = append(errs, fmt.Errorf("write what was given back of source %s: %w", m.of.Name, err))
 			m.collect(day, s)
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // Run writes what was given back and what was denied, once a second until ctx ends. Then it ends the blocks, and writes once more.
 func (r *Registry) Run(ctx context.Context) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
+	failing := false
 	for {
 		select {
 		case <-tick.C:
-			r.flush(ctx)
+			err := r.flush(ctx)
+			if err != nil && !failing && ctx.Err() == nil {
+				r.trouble(err) // once: it is tried again every second
+			}
+			failing = err != nil
 			pulse.Beat(ctx, flushEvery)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTime)
@@ -60,14 +68,18 @@ func (r *Registry) Run(ctx context.Context) {
 			for _, m := range r.order {
 				m.endBlocks()
 			}
-			r.flush(last)
+			if err := r.flush(last); err != nil {
+				r.trouble(err)
+			}
 			return
 		}
 	}
 }
 
-func (r *Registry) flush(ctx context.Context) {
+func (r *Registry) flush(ctx context.Context) error {
+	var errs []error
 	for _, m := range r.order {
-		m.flush(ctx)
+		errs = append(errs, m.flush(ctx))
 	}
+	return errors.Join(errs...)
 }

@@ -23,6 +23,7 @@ func hosted() Source {
 // A fleet is two replicas over one database, and what its hooks were told.
 type fleet struct {
 	t        *testing.T
+	url      string
 	db       *pgxpool.Pool
 	replicas [2]*Registry
 	waiting  Waiting
@@ -34,24 +35,28 @@ type fleet struct {
 
 func newFleet(t *testing.T, sources ...Source) *fleet {
 	t.Helper()
-	f := &fleet{t: t}
-	url := pgtest.URL(t)
+	f := &fleet{t: t, url: pgtest.URL(t)}
 	for i := range f.replicas {
-		pool, err := postgres.Open(t.Context(), url, func(c *pgxpool.Config) { c.MaxConns = 4 })
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(pool.Close)
-		f.db = pool
-		f.replicas[i] = New(pool, time.Now, sources, f.hooks())
+		f.db = newPool(t, f.url)
+		f.replicas[i] = New(f.db, time.Now, sources, f.hooks())
 	}
 	return f
 }
 
+func newPool(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), url, func(c *pgxpool.Config) { c.MaxConns = 4 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
 func (f *fleet) hooks() Hooks {
 	return Hooks{
-		Out: func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
-		Back: func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
+		Out:    func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
+		Back:   func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
 		Resume: func(_ context.Context, _ pgx.Tx, s Source) error { return f.tell("resume", s, 0) },
 		Waiting: func(context.Context, string) (Waiting, error) {
 			f.mu.Lock()
@@ -186,3 +191,12 @@ var (
 	worked   = Verdict{Kind: Worked}
 	noCredit = Verdict{Kind: Refused, Said: "HTTP 402"}
 )
+
+// tryNow is somebody who has topped the source up.
+func (f *fleet) tryNow() {
+	f.t.Helper()
+	err := pgx.BeginFunc(f.t.Context(), f.db, func(tx pgx.Tx) error { return f.replicas[0].TryNow(f.t.Context(), tx, f.meter(0).of.Name) })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}

@@ -78,6 +78,7 @@ func (m *Meter) observe(class Class, err error) {
 
 // reserve is Reserve without what is done about a denial.
 func (m *Meter) reserve(ctx context.Context, class Class, n int64) (*Grant, error) {
+	n = max(0, n)
 	seen, err := m.facts(ctx)
 	if err != nil {
 		return nil, err
@@ -178,8 +179,8 @@ func (m *Meter) used(g *Grant, used int64, nextTest time.Time) {
 
 // deny counts what was not let through, and tells of our own guard.
 func (m *Meter) deny(ctx context.Context, limit *LimitError, n int64) {
-	seen, _ := m.look()
-	m.collect(seen.day, sum{denied: n})
+	seen, at := m.look()
+	m.collect(dayOf(at), sum{denied: n})
 	if limit.Why == Guarded && !seen.guards(seen.day, Cap(m.of.Guard, seen.busiest)) && m.mayTell() {
 		m.stop(ctx)
 	}

@@ -99,14 +99,8 @@ func ofRecipient(text string) bool {
 	return found != nil && (found[1] == "1" || found[1] == "2")
 }
 
-// codeTextMax is far above what an error body has.
-const codeTextMax = 16 << 10
-
 // codeOf is the one word by which an error body names itself: the whole value of a member that is for that, or the whole text. Empty: none.
 func codeOf(text string) string {
-	if len(text) > codeTextMax {
-		return ""
-	}
 	var body struct {
 		Error     json.RawMessage `json:"error"`
 		Code      any             `json:"code"`
