@@ -13,7 +13,7 @@ import (
 
 // loop runs work beside the calls until the program stops. It is watched: work that hangs is told of, and work that panics begins again.
 func (a *App) loop(background context.Context, name string, run func(context.Context)) {
-	a.running.Go(func() { a.loops.Run(background, name, run) })
+	a.loops.Go(background, &a.running, name, run)
 }
 
 func (a *App) panicked(loop string, cause any, stack []byte) {

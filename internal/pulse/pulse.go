@@ -51,9 +51,9 @@ func New(now func() time.Time, panicked func(loop string, cause any, stack []byt
 
 type key struct{}
 
-// Run runs a loop until it returns. One that panics is begun again after a rest: a round that went wrong must neither end the program, with every call
-// that is under way, nor the loop, without a word.
-func (l *Loops) Run(ctx context.Context, name string, run func(context.Context)) {
+// Go runs a loop beside its caller until it returns. It is watched from now on. One that panics is begun again after a rest: a round that went wrong must
+// neither end the program, with every call that is under way, nor the loop, without a word.
+func (l *Loops) Go(ctx context.Context, running *sync.WaitGroup, name string, run func(context.Context)) {
 	one := &loop{name: name, of: l, last: l.now(), pause: firstPause}
 	l.mu.Lock()
 	if l.loops[name] != nil {
@@ -62,13 +62,17 @@ func (l *Loops) Run(ctx context.Context, name string, run func(context.Context))
 	}
 	l.loops[name] = one
 	l.mu.Unlock()
-	defer func() {
+	running.Go(func() {
+		one.run(context.WithValue(ctx, key{}, one), run)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.loops, name)
-	}()
-	ctx = context.WithValue(ctx, key{}, one)
-	for !one.whole(ctx, run) {
+	})
+}
+
+// run runs the loop until it ends by itself, or ctx does.
+func (o *loop) run(ctx context.Context, run func(context.Context)) {
+	for !o.whole(ctx, run) {
 		rest := time.NewTimer(restMax)
 		select {
 		case <-ctx.Done():

@@ -3,6 +3,7 @@ package pulse_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,12 +36,9 @@ func watched(t *testing.T, name string, run func(ctx context.Context)) (loops *p
 	panics = new(atomic.Int32)
 	loops = pulse.New(time.Now, func(string, any, []byte) { panics.Add(1) })
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		loops.Run(ctx, name, run)
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
+	var running sync.WaitGroup
+	loops.Go(ctx, &running, name, run)
+	t.Cleanup(func() { cancel(); running.Wait() })
 	synctest.Wait()
 	return loops, panics
 }
