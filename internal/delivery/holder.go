@@ -16,6 +16,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/notify"
 	"market/internal/postgres"
+	"market/internal/pulse"
 )
 
 const (
@@ -56,6 +57,7 @@ func (h *Holder) Run(ctx context.Context, tell func(HeldNotice), onError func(er
 		if err != nil && ctx.Err() == nil {
 			onError(fmt.Errorf("look for services to hold: %w", err))
 		}
+		pulse.Beat(ctx, holdEvery)
 	}
 }
 
