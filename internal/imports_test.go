@@ -15,11 +15,12 @@ import (
 
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
-	{"call", "money", "refusal", "config", "wire", "crash", "capacity"},
+	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source"},
-	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify"},
+	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter"},
 	{"facilitator", "upstream", "caller", "metrics"},
 	{"delivery"},
+	{"watch"},
 	{"server", "desk"},
 	{"app"},
 }

@@ -41,6 +41,10 @@ var owners = map[string][]string{
 	"outages":            {"outage"},
 	"source_days":        {"source"},
 	"source_state":       {"source"},
+
+	"provider_notices":       {"letter"},
+	"provider_deliveries":    {"letter"},
+	"service_notice_secrets": {"catalog"},
 }
 
 // evidence are the tables on which a delisting rests. Within package delivery too, only two types write them.

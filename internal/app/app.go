@@ -18,12 +18,14 @@ import (
 	"market/internal/metrics"
 	"market/internal/notify"
 	"market/internal/postgres"
+	"market/internal/pulse"
 	"market/internal/readiness"
 	"market/internal/secretbox"
 	"market/internal/server"
 	"market/internal/source"
 	"market/internal/strikes"
 	"market/internal/upstream"
+	"market/internal/watch"
 )
 
 const (
@@ -62,12 +64,16 @@ type App struct {
 	prober   *upstream.Prober
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
+	ready    *readiness.Checker
+	loops    *pulse.Loops
+	pace     watch.Pace
 	jobs     *river.Client[pgx.Tx]
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
 func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
-	a := &App{now: now}
+	a := &App{now: now, pace: watch.UsualPace}
+	a.loops = pulse.New(time.Now, a.panicked)
 	background := a.begin(ctx, log)
 	for _, option := range options {
 		option(a)
@@ -97,7 +103,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err := a.loadSources(ctx); err != nil {
 		return nil, err
 	}
-	a.running.Go(func() { a.sources.Run(background) })
+	a.loop(background, "sources", a.sources.Run)
 	rails, err := a.openRails(ctx, background, c)
 	if err != nil {
 		return nil, err
@@ -105,11 +111,15 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if a.notices, err = a.newNotices(c); err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails, a.notices, log); err != nil {
-		return nil, err
-	}
 	box, err := secrets(c)
 	if err != nil {
+		return nil, err
+	}
+	letters, err := a.newLetters(c, box)
+	if err != nil {
+		return nil, err
+	}
+	if a.jobs, err = newJobs(a.db, rails, a.notices, letters, log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))
@@ -127,13 +137,14 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err := a.beatOnce(ctx); err != nil {
 		return nil, err
 	}
-	a.running.Go(func() { a.beat(background) })
-	a.running.Go(func() { a.guardOn(background) })
-	a.running.Go(func() { a.path.Sweep(background) })
-	a.running.Go(func() { a.path.Tidy(background) })
-	a.running.Go(func() { a.hold(background) })
-	a.running.Go(func() { a.watchTraffic(background) })
-	a.running.Go(func() { a.path.Walk(background) })
+	a.loop(background, "heartbeat", a.beat)
+	a.loop(background, "outage guard", a.guardOn)
+	a.loop(background, "sweeper", a.path.Sweep)
+	a.loop(background, "tidy", a.path.Tidy)
+	a.loop(background, "holding", a.hold)
+	a.loop(background, "traffic", a.watchTraffic)
+	a.loop(background, "rounds", a.path.Walk)
+	a.watchAll(background, rails)
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
@@ -161,10 +172,10 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err != nil {
 		return nil, err
 	}
-	ready := readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
+	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
+		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
 		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
@@ -173,7 +184,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	review := delivery.NewReview(a.db, policy)
 	a.guard = delivery.NewGuard(a.db, a.path.Owner(), review)
 	return server.New(server.Config{
-		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
+		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices,
 	}), nil
@@ -191,7 +202,7 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 		case channelCatalog:
 			return listings.Load(ctx, a.db)
 		case source.Channel:
-			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open))
+			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open), a.releaseLetters(ctx))
 		}
 		return board.Load(ctx, a.db)
 	}
@@ -206,13 +217,13 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			return err
 		}
 	}
-	a.running.Go(func() {
-		postgres.Watch(background, databaseURL, channels, reload, func(err error) {
+	a.loop(background, "notifications", func(ctx context.Context) {
+		postgres.Watch(ctx, databaseURL, channels, reload, func(err error) {
 			a.log.Warn().Err(err).Msg("notifications interrupted")
 		})
 	})
-	a.running.Go(func() {
-		delivery.Every(background, reloadEvery, func(context.Context) {
+	a.loop(background, "reload", func(ctx context.Context) {
+		delivery.Every(ctx, reloadEvery, func(context.Context) {
 			for _, channel := range channels {
 				reload(channel)
 			}

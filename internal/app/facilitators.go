@@ -35,8 +35,8 @@ func (a *App) openRemotes(ctx, background context.Context, c config.Config) (rem
 		asking.Go(func() { _ = client.Ask(ctx) }) // what came of it is kept; link says it
 	}
 	asking.Wait()
-	for _, client := range open {
-		a.running.Go(func() { client.Watch(background) })
+	for name, client := range open {
+		a.loop(background, "facilitator/"+name, client.Watch)
 	}
 	return open, nil
 }

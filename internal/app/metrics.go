@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"market/internal/letter"
 	"market/internal/metrics"
 	"market/internal/notify"
 	"market/internal/postgres"
@@ -32,7 +33,11 @@ func (a *App) readMetrics(ctx context.Context) (read metrics.Reading, err error)
 	if notices.N, notices.Oldest, err = (notify.Store{}).Unsent(ctx, a.db); err != nil {
 		return read, err
 	}
-	read.Deferred = append(read.Deferred, notices)
+	letters := metrics.Deferred{What: "provider_notices"}
+	if letters.N, letters.Oldest, err = (letter.Store{}).Unsent(ctx, a.db); err != nil {
+		return read, err
+	}
+	read.Deferred = append(read.Deferred, notices, letters)
 	return read, nil
 }
 

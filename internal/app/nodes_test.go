@@ -116,6 +116,7 @@ func TestNodes_OneTakesOverFromAnotherAndWithoutAnyNobodyIsCharged(t *testing.T)
 	}
 	// Topped up: the next window tests it, an hour after the refusal at the latest.
 	first.turn(0)
+	awaitReady(t, w, false)
 	w.Shift(t, time.Hour)
 	awaitReady(t, w, true)
 	if a := pay(); a.Outcome() != "served" {
@@ -134,10 +135,23 @@ func TestNodes_OneThatIsBehindTakesNoPaymentBack(t *testing.T) {
 	}
 	id := a.Call()
 	in, _ := w.Transfers(t, w.Treasury)
-	stop(t, w)
-	behind := httptest.NewServer(w.Chain.Behind(in[0].Block - 1))
-	t.Cleanup(behind.Close)
-	r := w.Replica(t, apptest.NetworksFile(t, deep, behind.URL))
+	ctx, cancel := context.WithTimeout(t.Context(), apptest.Patience)
+	defer cancel()
+	if err := w.App.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	// It lacks the payment at first, and catches up.
+	behind, there := w.Chain.Behind(in[0].Block-1), newFront(t, w.Chain.URL())
+	var caughtUp atomic.Bool
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if caughtUp.Load() {
+			there.Config.Handler.ServeHTTP(w, r)
+			return
+		}
+		behind.ServeHTTP(w, r)
+	}))
+	t.Cleanup(node.Close)
+	r := w.Replica(t, apptest.NetworksFile(t, deep, node.URL))
 	apptest.Eventually(t, "the payment is looked at", func() bool {
 		r.Shift(t, time.Minute)
 		return looksAt(t, r, id) > 1
@@ -145,26 +159,15 @@ func TestNodes_OneThatIsBehindTakesNoPaymentBack(t *testing.T) {
 	if got := r.Books(t, id); got.Payment != "mined" || got.Refund != "owed" {
 		t.Fatalf("looked at by a node that is behind: %+v, want the payment mined and its refund owed", got)
 	}
-	stop(t, r)
+	caughtUp.Store(true)
 	if err := w.Chain.Mine(t.Context(), deep); err != nil {
 		t.Fatal(err)
 	}
-	r = w.Replica(t)
 	apptest.Eventually(t, "the refund is confirmed", func() bool {
 		r.Shift(t, time.Minute)
 		return r.Books(t, id).Refund == "confirmed"
 	})
 	wantMoved(t, r, 1, 1)
-}
-
-// stop ends a program and leaves the books open to look into.
-func stop(t *testing.T, w *apptest.World) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), apptest.Patience)
-	defer cancel()
-	if err := w.App.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // looksAt is how often a payment was looked at since something was found out about it.

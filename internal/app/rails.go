@@ -82,7 +82,7 @@ func (a *App) openFacilitators(background context.Context, c config.Config, r *r
 		if err != nil {
 			return err
 		}
-		a.running.Go(func() { r.engine.Run(background) })
+		a.loop(background, "engine/"+r.network.ID, r.engine.Run)
 	}
 	links, err := a.link(c, r, others)
 	if err != nil {

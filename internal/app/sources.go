@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"market/internal/config"
+	"market/internal/letter"
 	"market/internal/notify"
 	"market/internal/refund"
 	"market/internal/source"
@@ -56,6 +57,7 @@ type keeper struct {
 	app     *App
 	notices notify.Store
 	refunds refund.Store
+	letters letter.Store
 	serves  map[string][]string // networks on which refunds need it, by the name of the source
 	links   map[string][]string // what settles on a network, by its id: names of sources, and our own engine
 }
@@ -86,8 +88,14 @@ func kindOf(w source.Why) notify.Kind {
 	return notify.SourceOut
 }
 
-// resume has the refunds due that wait for this source, or for another one which does the same for their network, and the notices that wait for a channel.
+// resume has the refunds due that wait for this source, or for another one which does the same for their network, and the
+// notices and letters that wait for a channel.
 func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
+	if s.Kind == source.KindMail {
+		if err := k.letters.Release(ctx, tx, letter.Email); err != nil {
+			return err
+		}
+	}
 	if s.Kind == source.KindMail || s.Kind == source.KindWebhook {
 		return k.notices.Resume(ctx, tx)
 	}

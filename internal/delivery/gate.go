@@ -40,7 +40,11 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 	if no != nil {
 		return payment.Challenge{}, no
 	}
-	return p.challenge(r.Target, offers)
+	challenge, no := p.challenge(r.Target, offers)
+	if no == nil {
+		p.askedToPay()
+	}
+	return challenge, no
 }
 
 // listed refuses a target that is not for sale: for good, or until somebody has put it back, which nobody knows how to date.

@@ -111,6 +111,7 @@ type Path struct {
 	payments payment.Store
 	quotes   atomic.Pointer[quotes]
 	claiming claiming
+	tries    tries
 	resends  chan struct{} // of payments that a facilitator said it had settled
 	weighing chan struct{} // words of facilitators
 	unseen   sync.Map      // of facilitators, by name, of which was said that our node does not see what they settled

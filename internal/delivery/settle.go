@@ -34,6 +34,7 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 	own, cancel := detached(ctx, settleTime)
 	result, onWord := p.show(h.units.In(own), r, h, lease)
 	cancel()
+	p.tried(h.signed.From, result, onWord != nil)
 	if onWord != nil {
 		return *onWord, nil
 	}

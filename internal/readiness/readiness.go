@@ -99,11 +99,21 @@ func (c *Checker) verdict(network string) (verdict, bool) {
 	return v, seen && c.opts.Now().Sub(v.at) < c.opts.Age
 }
 
-// All returns every network's reason for not being ready; nil for those that are.
+// All returns every network's reason for not being ready; nil for those that are. They are asked at once, so it takes no longer than one check may.
 func (c *Checker) All(ctx context.Context) map[string]error {
-	all := make(map[string]error, len(c.checks))
+	var (
+		wg  sync.WaitGroup
+		mu  sync.Mutex
+		all = make(map[string]error, len(c.checks))
+	)
 	for network := range c.checks {
-		all[network] = c.Ready(ctx, network)
+		wg.Go(func() {
+			why := c.Ready(ctx, network)
+			mu.Lock()
+			defer mu.Unlock()
+			all[network] = why
+		})
 	}
+	wg.Wait()
 	return all
 }

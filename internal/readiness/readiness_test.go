@@ -143,6 +143,19 @@ func TestChecker_All_NamesEveryNetworkWithItsOwnVerdict(t *testing.T) {
 	}
 }
 
+func TestChecker_All_TakesNoLongerThanOneCheckMay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		c := readiness.New(map[string]readiness.Check{network: hangs, "eip155:1": hangs, "eip155:2": hangs}, options(time.Now))
+		started := time.Now()
+		all := c.All(t.Context())
+		if took := time.Since(started); took != limit || len(all) != 3 {
+			t.Errorf("it took %s and has %d verdicts, want %s and 3", took, len(all), limit)
+		}
+	})
+}
+
 func TestChecker_Ready_OnlyAChangeOfTheVerdictIsNews(t *testing.T) {
 	t.Parallel()
 	var (

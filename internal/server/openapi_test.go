@@ -18,6 +18,7 @@ import (
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/delivery"
+	"market/internal/letter"
 	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/refund"
@@ -113,6 +114,8 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 			refund.StateParked, refund.StateVoid}),
 		"/components/schemas/OutcomeReceipt/properties/refundState": {payment.RefundOwed, payment.RefundNone, payment.RefundVoid},
 		"/components/schemas/Action":                                words(audit.Actions()),
+		"/components/schemas/ProviderNotice/properties/kind":        words(letter.Kinds()),
+		"/components/schemas/Sending/properties/channel":            words(letter.Channels()),
 		"/components/schemas/SourceState":                           words(sourceStates),
 		"/components/schemas/AuditEntry/properties/subject_kind":    words(audit.Kinds()),
 		"/components/headers/Market-Outcome/schema":                 append(words(call.Outcomes()), outcomePending),
@@ -213,6 +216,9 @@ var views = map[string]reflect.Type{
 	"Appeal": reflect.TypeFor[appealView](), "Answered": reflect.TypeFor[answeredView](), "Case": reflect.TypeFor[delivery.Case](),
 	"Source": reflect.TypeFor[sourceView](), "SourceReason": reflect.TypeFor[sourceReason](), "SourceNotice": reflect.TypeFor[sourceNotice](), "SourceTried": reflect.TypeFor[sourceTried](),
 	"Decision": reflect.TypeFor[decisionView](), "AuditEntry": reflect.TypeFor[auditView](),
+	"Notices": reflect.TypeFor[noticesView](), "NewNoticeSecret": reflect.TypeFor[newNoticeSecretView](), "ProviderNotice": reflect.TypeFor[letterView](),
+	"ProviderNoticeData": reflect.TypeFor[letter.Data](), "ToldStrike": reflect.TypeFor[letter.Strike](), "StrikeStanding": reflect.TypeFor[letter.Standing](),
+	"Sending": reflect.TypeFor[sendingView](),
 	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"market/internal/pulse"
 )
 
 const flushEvery = time.Second
@@ -59,6 +61,7 @@ func (r *Registry) Run(ctx context.Context) {
 				r.trouble(err) // once: it is tried again every second
 			}
 			failing = err != nil
+			pulse.Beat(ctx, flushEvery)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTime)
 			defer cancel()

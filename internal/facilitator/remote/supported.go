@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"market/internal/chain"
+	"market/internal/pulse"
 	"market/internal/wire"
 )
 
@@ -170,6 +171,7 @@ func (c *Client) Watch(ctx context.Context) {
 		if err := c.Ask(ctx); err != nil && ctx.Err() != nil {
 			return
 		}
+		pulse.Beat(ctx, askEvery)
 	}
 }
 
