@@ -118,7 +118,7 @@ func (t nodeTurn) End(ctx context.Context, said chain.Said) error {
 // tell writes that a node is not reached, and that it is again, once each. What it refuses is told as of every source.
 func (t nodeTurn) tell(said chain.Said) {
 	switch {
-	case errors.Is(said.Err, context.Canceled):
+	case errors.Is(said.Err, context.Canceled), errors.Is(said.Err, context.DeadlineExceeded): // whoever asked has left
 	case said.Err == nil:
 		if t.down.Swap(false) {
 			t.log.Info().Str("source", t.meter.Source().Name).Msg("chain node answers again")

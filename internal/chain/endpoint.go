@@ -145,8 +145,11 @@ func (n *Node) roundTrip(ctx context.Context, e *endpoint, q question, others in
 		return errTooLarge
 	}
 	said, fault := heard.said(err), clean(err)
-	if err == nil {
+	switch {
+	case err == nil:
 		fault = q.faults(&said)
+	case asking.Err() != nil:
+		fault = errSlow
 	}
 	said.Err = fault
 	if no := turn.End(ending, said); no != nil {
@@ -160,6 +163,8 @@ func (n *Node) roundTrip(ctx context.Context, e *endpoint, q question, others in
 	n.worked(e, began)
 	return nil
 }
+
+var errSlow = errors.New("no answer within its time")
 
 // turnOf is the time of one round trip: callTime, and where the caller's is shorter, half of it as long as others can be asked in the rest.
 func turnOf(ctx context.Context, others int) (context.Context, context.CancelFunc) {

@@ -191,9 +191,9 @@ func (n *Node) whole(ctx context.Context, elements []rpc.BatchElem) error {
 // ask puts a question to the endpoint in use, and where that cannot answer to the next, each once. Its errors are *Trouble.
 func (n *Node) ask(ctx context.Context, q question) error {
 	v := viewOf(ctx)
-	order := n.order()
-	if e := v.endpoint(); e != nil {
-		order = []*endpoint{e}
+	order := []*endpoint{v.endpoint()}
+	if order[0] == nil {
+		order = n.order()
 	}
 	var unfit []*unfitError
 	for i, e := range order {

@@ -120,7 +120,7 @@ func (n *Node) takeOver(ctx context.Context, e *endpoint, others int) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &unfitError{e.place, waiting.Err(), false}
+		return &unfitError{e.place, errSlow, false}
 	}
 }
 
