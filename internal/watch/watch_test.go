@@ -3,7 +3,9 @@ package watch
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -197,15 +199,60 @@ func TestWatch_AProcessThatBeatsAndDoesNotLookIsToldByAnother(t *testing.T) {
 	wantNotices(t, "it looks again", db, notify.WorkStopped, 0, 2, well, hangs)
 }
 
+func TestWatch_WorkThatHangsIsToldWithItsProcess(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	var (
+		begun   = time.Now()
+		passed  atomic.Int64
+		running sync.WaitGroup
+		release = make(chan struct{})
+		beaten  = make(chan struct{})
+	)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); running.Wait() })
+	loops := pulse.New(func() time.Time { return begun.Add(time.Duration(passed.Load())) }, nil)
+	loops.Go(ctx, &running, "sweeper", func(ctx context.Context) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return
+		}
+		pulse.Beat(ctx, time.Second)
+		close(beaten)
+		<-ctx.Done()
+	})
+	well, hangs := newMember(t, db, nil), newMember(t, db, func(c *Config) { c.Loops = loops })
+	look(t, well, hangs)
+	wantNotices(t, "it has just begun", db, notify.WorkStopped, 0, 0, well, hangs)
+	passed.Store(int64(6 * time.Minute))
+	for range 3 {
+		look(t, well, hangs)
+	}
+	wantNotices(t, "it hangs", db, notify.WorkStopped, 1, 1, well, hangs)
+	for _, m := range []*member{well, hangs} {
+		for _, c := range m.told {
+			if !strings.Contains(c.Text, "sweeper") || !strings.Contains(c.Text, hangs.Self.String()) {
+				t.Errorf("it is not said what hangs, and where: %s", c.Text)
+			}
+		}
+	}
+	close(release)
+	<-beaten
+	for range 4 {
+		look(t, well, hangs)
+	}
+	wantNotices(t, "it came round", db, notify.WorkStopped, 0, 2, well, hangs)
+}
+
 // A purse is a node and an engine that say what a test wants.
 type purse struct {
-	mu      sync.Mutex
-	holds   uint64
-	gone    bool // the node does not answer
-	left    bool // every refund that was sent has left
-	asked   int
-	pays    int64
-	balance money.Amount
+	mu    sync.Mutex
+	holds uint64
+	gone  bool // the node does not answer
+	left  bool // every refund that was sent has left
+	asked int
+	pays  int64
 }
 
 var errNode = errors.New("node: timeout")
