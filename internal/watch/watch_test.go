@@ -41,12 +41,11 @@ func newMember(t *testing.T, db *pgxpool.Pool, change func(*Config)) *member {
 	m := &member{db: db}
 	c := Config{
 		DB: db, Self: uuid.Must(uuid.NewV7()), Address: "127.0.0.1:4021", Loops: pulse.New(time.Now, nil), Pace: atOnce,
-		Ready:       func(context.Context) map[string]error { return map[string]error{network.ID: m.why} },
-		TellsItself: func(error) bool { return false },
-		Tries:       func() delivery.Tries { return m.tries },
-		Clock:       func() time.Time { return time.Now().Add(m.clock) },
-		Tell:        func(c Change) { m.told = append(m.told, c) },
-		OnError:     func(err error) { t.Error(err) },
+		Ready:   func(context.Context) map[string]error { return map[string]error{network.ID: m.why} },
+		Tries:   func() delivery.Tries { return m.tries },
+		Clock:   func() time.Time { return time.Now().Add(m.clock) },
+		Tell:    func(c Change) { m.told = append(m.told, c) },
+		OnError: func(err error) { t.Error(err) },
 	}
 	if change != nil {
 		change(&c)
