@@ -88,12 +88,15 @@ func (w *Watch) Run(ctx context.Context) { w.run(ctx, w.Pace.Look, w.Look) }
 func (w *Watch) RunDeep(ctx context.Context) { w.run(ctx, w.Pace.Deep, w.LookDeep) }
 
 func (w *Watch) run(ctx context.Context, every time.Duration, look func(context.Context) error) {
+	failing := false
 	delivery.Every(ctx, every, func(ctx context.Context) {
 		looking, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
-		if err := look(looking); err != nil && ctx.Err() == nil {
-			w.OnError(fmt.Errorf("watch: %w", err))
+		err := look(looking)
+		if err != nil && !failing && ctx.Err() == nil {
+			w.OnError(fmt.Errorf("watch: %w", err)) // once: it is looked again and again
 		}
+		failing = err != nil
 	})
 }
 
