@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -270,4 +271,41 @@ func TestLetters_SentAgainIsWhatFailedAlone(t *testing.T) {
 	if status, _ := w.Admin(t, http.MethodPost, "/api/v1/services/half/notices/"+s.Slug+"/resend", nil); status != http.StatusNotFound {
 		t.Errorf("a notice that there is not: %d", status)
 	}
+}
+
+// The relay has no quota left: it is asked once, mails wait with their attempts, and go out as soon as somebody has it tried again.
+func TestLetters_MailsWaitForARelayThatIsOut(t *testing.T) {
+	t.Parallel()
+	relay := notifytest.NewSMTP(t, notifytest.StartTLS)
+	w := apptest.Start(t, "MARKET_OPERATOR_EMAIL=operator@market.example",
+		"MARKET_SMTP_URL=smtp://"+notifytest.User+":"+notifytest.Password+"@"+relay.Address()+"?ca_file="+relay.CAFile(t))
+	relay.Answer("MAIL", "452 4.3.1 daily sending quota exceeded")
+	hook := newListener(t)
+	s, _ := told(t, w, "quota", map[string]any{"webhook": hook.url, "email": "ops@quota.example"})
+	for range 2 {
+		failsOnTrial(t, w, s)
+	}
+	apptest.Eventually(t, "both mails wait for the relay", func() bool {
+		notices := noticesOf(t, w, "quota")
+		return len(notices) == 2 && !slices.ContainsFunc(notices, func(n map[string]any) bool {
+			one := channel(t, n, "email")
+			next, _ := time.Parse(time.RFC3339, fmt.Sprint(one["next_at"]))
+			at, _ := time.Parse(time.RFC3339, fmt.Sprint(n["at"]))
+			return one["state"] != "waiting" || next.Sub(at) < 30*time.Minute
+		})
+	})
+	hook.wait(t, 2) // the webhook has nothing to do with it
+	relay.Answer("MAIL", "")
+	if status, answer := w.Admin(t, http.MethodPost, "/api/v1/admin/sources/mail/try", nil); status >= 300 {
+		t.Fatalf("try now: %d %v", status, answer)
+	}
+	apptest.Eventually(t, "the mails are sent", func() bool {
+		sent := 0
+		for _, m := range relay.Mails() {
+			if slices.Equal(m.To, []string{"ops@quota.example"}) {
+				sent++
+			}
+		}
+		return sent == 2
+	})
 }

@@ -21,6 +21,12 @@ func (a *App) newSources(c config.Config) *source.Registry {
 	var all []source.Source
 	all = append(all, facilitatorSources(c, &k)...)
 	all = append(all, noticeSources(c)...)
+	all = append(all, nodeSources(c.Networks)...)
+	for _, n := range c.Networks {
+		for _, name := range nodeNames(n) {
+			k.serves[name] = []string{n.ID}
+		}
+	}
 	return source.New(a.db, a.now, all, source.Hooks{
 		Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") }, Observer: a.metrics,
@@ -117,14 +123,21 @@ func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, erro
 	return source.Waiting{Refunds: n}, err
 }
 
-// resumeRefunds has everything due that waits for a facilitator on a network where one takes work: a refund may have been put off while that came to be so.
-// It is done whenever what is out was read again, and so once a minute at least.
+// resumeRefunds has everything due that waits for a facilitator or a node on a network where one of its kind takes work: a refund may have been put off
+// while that came to be so. It is done whenever what is out was read again, and so once a minute at least.
 func (a *App) resumeRefunds(ctx context.Context, open rails) error {
 	for _, r := range open {
-		if r.failover.Limited() != nil {
+		var working []string
+		if r.failover.Limited() == nil {
+			working = r.failover.Sources()
+		}
+		if slices.ContainsFunc(r.nodes, func(name string) bool { return a.sources.Of(name).Ready() == nil }) {
+			working = append(working, r.nodes...)
+		}
+		if len(working) == 0 {
 			continue
 		}
-		if err := (refund.Store{}).Resume(ctx, a.db, []string{r.network.ID}, r.failover.Sources()); err != nil {
+		if err := (refund.Store{}).Resume(ctx, a.db, []string{r.network.ID}, working); err != nil {
 			return err
 		}
 	}

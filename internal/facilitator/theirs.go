@@ -125,8 +125,13 @@ func (t *theirs) usedUp(ctx context.Context, s chain.Signed, revert *chain.Rever
 	switch {
 	case found:
 		return t.await(ctx, s, proof.Transaction), true
-	case errors.Is(err, errNotYet) && revert.Kind == chain.RevertExpired, err == nil:
+	case err == nil:
 		return chain.Settlement{}, false
+	case errors.Is(err, errNotYet) && revert.Kind == chain.RevertExpired:
+		var lapsed bool
+		if lapsed, err = neverPaid(ctx, t.node, s); lapsed {
+			return chain.Settlement{}, false
+		}
 	}
 	return unknown(named, whyPending, fmt.Errorf("find transfer of nonce %s: %w", s.Nonce, err)), true
 }
@@ -187,16 +192,20 @@ func (t *theirs) named(err error) error {
 }
 
 // byLog looks for the transfer by the logs of its authorization, whoever sent it. It is errNotYet where the asset has not taken the nonce.
-func (t *theirs) byLog(ctx context.Context, s chain.Signed) (chain.Proof, bool, error) {
-	// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
-	used, block, err := t.node.UsedAt(ctx, s.Asset, s.From, s.Nonce, 1)
-	switch {
-	case err != nil:
-		return chain.Proof{}, false, err
-	case !used:
-		return chain.Proof{}, false, errNotYet
-	}
-	return t.node.FindSettlementTo(ctx, s.Expect(), block-min(block, lookBack), block)
+func (t *theirs) byLog(ctx context.Context, s chain.Signed) (proof chain.Proof, found bool, err error) {
+	err = chain.OneView(ctx, func(ctx context.Context) error {
+		// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
+		used, block, err := t.node.UsedAt(ctx, s.Asset, s.From, s.Nonce, 1)
+		switch {
+		case err != nil:
+			return err
+		case !used:
+			return errNotYet
+		}
+		proof, found, err = t.node.FindSettlementTo(ctx, s.Expect(), block-min(block, lookBack), block)
+		return err
+	})
+	return proof, found, err
 }
 
 // await waits until a transfer that is on the chain is deep enough.

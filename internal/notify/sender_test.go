@@ -361,6 +361,8 @@ func TestSender_WhatIsOverBeforeItCouldBeSentIsOneMessage(t *testing.T) {
 	pgtest.Shift(t, o.db, CalmFor)
 	o.work(t)
 	o.shutMail(false)
+	o.work(t)
+	o.wantMails(t, "the end is not told before the beginning")
 	pgtest.Shift(t, o.db, time.Hour)
 	o.work(t)
 	o.wantMails(t, "afterwards", "over already: The thing fleet stopped")

@@ -155,12 +155,21 @@ func (w *Worker) step(ctx context.Context, r Refund) (verdict, error) {
 	if !found || depth < rail.Network.Confirmations {
 		return verdict{state: r.State, wait: blockWait, why: "waiting for the payment to be final"}, nil
 	}
-	used, err := rail.Node.AuthorizationUsed(ctx, r.Payment.Asset, r.Payment.Treasury, r.Nonce)
-	if err != nil {
-		return verdict{}, fmt.Errorf("read authorization of refund %s: %w", r.Payment.Call, err)
-	}
-	if used {
-		return w.confirmable(ctx, rail, r, payment.BlockNumber)
+	var used bool
+	var next verdict
+	// One node has to say both that the nonce is used and where: another one may not have come that far.
+	err = chain.OneView(ctx, func(ctx context.Context) error {
+		var err error
+		if used, err = rail.Node.AuthorizationUsed(ctx, r.Payment.Asset, r.Payment.Treasury, r.Nonce); err != nil {
+			return fmt.Errorf("read authorization of refund %s: %w", r.Payment.Call, err)
+		}
+		if used {
+			next, err = w.confirmable(ctx, rail, r, payment.BlockNumber)
+		}
+		return err
+	})
+	if err != nil || used {
+		return next, err
 	}
 	return w.send(ctx, rail, r)
 }

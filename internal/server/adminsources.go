@@ -35,7 +35,7 @@ type sourceOnPage struct {
 	Bar                     *useBar
 	Facts                   []sourceFact
 	Link                    string // where it is topped up
-	Button                  bool   // it can be tried before its window ends
+	Button                  string // what somebody says who has it tried before its window ends; empty where that changes nothing
 	Form                    string
 }
 
@@ -128,8 +128,13 @@ var kindWords = map[source.Kind]string{
 func (r sourcesRead) onPage(st source.Standing) sourceOnPage {
 	v := r.viewOf(st)
 	row := sourceOnPage{Key: v.Name, Name: plain(v.Name), Anchor: anchorOf(v.Name), State: sourceBadges[v.State],
-		What: kindWords[st.Source.Kind] + "; " + runsOutWords[st.Source.RunsOut] + ".", Bar: useBarOf(st), Link: moneyLink(st.Source.BudgetURL),
-		Button: st.RetryAt.After(st.At) && !st.ExhaustedAt.IsZero() || st.NextRequestAt.After(st.At)}
+		What: kindWords[st.Source.Kind] + "; " + runsOutWords[st.Source.RunsOut] + ".", Bar: useBarOf(st), Link: moneyLink(st.Source.BudgetURL)}
+	if !st.ExhaustedAt.IsZero() && st.RetryAt.After(st.At) {
+		row.Button = "I have topped it up, try now"
+		if st.Why == source.Denied {
+			row.Button = "I have corrected it, try now"
+		}
+	}
 	for _, against := range v.Reasons {
 		row.Reasons = append(row.Reasons, reasonOnPage{Words: against.Words, Tone: sourceBadges[against.Why].Tone})
 	}

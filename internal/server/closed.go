@@ -62,12 +62,16 @@ func publicWhy(err error) string {
 	return text
 }
 
+// whyShownMax is how much of why a network is not ready an admin reads: that of each facilitator and node.
+const whyShownMax = 1000
+
 // outNow says to an admin what is out, by name, and what that stops.
 func (s *Server) outNow(ctx context.Context, sources sourcesRead) (lines []string) {
 	not := s.notReady(ctx)
 	for _, n := range s.networks {
 		if err := not[n.ID]; err != nil {
-			lines = append(lines, fmt.Sprintf("No payment is taken on %s: %s.", networkName(n.V1Name, n.ID), strings.TrimSuffix(brief(err.Error(), 300), ".")))
+			why := brief(strings.ReplaceAll(err.Error(), "\n", "; "), whyShownMax)
+			lines = append(lines, fmt.Sprintf("No payment is taken on %s: %s", networkName(n.V1Name, n.ID), why))
 		}
 	}
 	for _, st := range sources.out() {

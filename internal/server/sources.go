@@ -23,8 +23,8 @@ import (
 // Kinds of notices of which the subject is a source, the gravest first.
 var sourceNotices = []notify.Kind{notify.SourceOut, notify.ChannelOut, notify.GuardReached}
 
-// toppedUp is the reason of whoever gives none: it is what the button says.
-const toppedUp = "it is topped up"
+// toppedUp is the reason of whoever gives none: it is what the buttons say.
+const toppedUp = "it is topped up, or corrected"
 
 // A sourceView is how one source stands. Numbers are units of today.
 type sourceView struct {

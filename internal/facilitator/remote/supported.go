@@ -154,7 +154,7 @@ func (c *Client) Watch(ctx context.Context) {
 	for {
 		c.mu.Lock()
 		pause := askEvery
-		if c.state.failed != nil {
+		if c.state.failed != nil || c.state.answeredAt.IsZero() { // it was out when this process started
 			pause = askAgain
 		}
 		c.mu.Unlock()
