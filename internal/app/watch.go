@@ -2,12 +2,10 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"market/internal/letter"
 	"market/internal/notify"
 	"market/internal/refund"
-	"market/internal/source"
 	"market/internal/watch"
 )
 
@@ -23,7 +21,7 @@ func (a *App) panicked(loop string, cause any, stack []byte) {
 // watchAll looks for what stops without anybody running into it, and tells the operator.
 func (a *App) watchAll(background context.Context, rails rails) {
 	w := watch.New(watch.Config{
-		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: a.ready.All, TellsItself: toldBySource,
+		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: a.ready.All,
 		Networks: rails.watched(), Loops: a.loops, Tries: a.path.Tries, Clock: a.now, Pace: a.pace,
 		Periodic: []string{refund.DueArgs{}.Kind(), notify.DueArgs{}.Kind(), letter.DueArgs{}.Kind()},
 		// The rows of these say when they are tried again, so a job that went wrong has ended as it should.
@@ -33,12 +31,6 @@ func (a *App) watchAll(background context.Context, rails rails) {
 	})
 	a.loop(background, "watch", w.Run)
 	a.loop(background, "deep watch", w.RunDeep)
-}
-
-// toldBySource says whether the notice of a source has told why a network is not ready. A source that only asks for a pause has none.
-func toldBySource(why error) bool {
-	limit, out := errors.AsType[*source.LimitError](why)
-	return out && limit.Why != source.Paced
 }
 
 func (a *App) tellChange(c watch.Change) {

@@ -111,6 +111,7 @@ func wantExplained(t *testing.T, w *apptest.World) {
 	}
 }
 
+// B85: the operator is told below a threshold, before a call is refused.
 func TestWatch_AGasWalletThatEmptiesIsToldBeforeAnythingStops(t *testing.T) {
 	t.Parallel()
 	w := apptest.StartWith(t, apptest.Setup{Quiet: true, Options: []app.Option{app.WithPace(impatient)}})

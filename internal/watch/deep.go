@@ -34,7 +34,10 @@ func (w *Watch) lookAtMoney(ctx context.Context) error {
 	keep := func(f finding, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if err != nil {
+		switch {
+		case toldBySource(err):
+			return
+		case err != nil:
 			errs = append(errs, err)
 			return
 		}

@@ -1,11 +1,13 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
 	"market/internal/notify"
+	"market/internal/source"
 )
 
 // reasonMax is how much of a reason is told: the log has all of it.
@@ -29,11 +31,17 @@ func oneLine(text string) string {
 	return strings.ToValidUTF8(text[:reasonMax], "") + " …"
 }
 
+// toldBySource says whether the notice of a source has told why a network is not ready. A source that only asks for a pause has none.
+func toldBySource(why error) bool {
+	limit, out := errors.AsType[*source.LimitError](why)
+	return out && limit.Why != source.Paced
+}
+
 // networks says of each network whether payments are taken on it. Where that is because a source is out, the source's own notice has told it.
-func networks(verdicts map[string]error, told func(error) bool) []finding {
+func networks(verdicts map[string]error) []finding {
 	var found []finding
 	for network, why := range verdicts {
-		if why == nil || told(why) {
+		if why == nil || toldBySource(why) {
 			continue
 		}
 		found = append(found, finding{key: key{notify.NetworkNotReady, network}, bad: true, told: notify.Outage{

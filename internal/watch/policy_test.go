@@ -209,7 +209,7 @@ func TestTexts_AnswerThreeQuestions(t *testing.T) {
 		"loop":      silenceFinding(id, "127.0.0.1:4021", pulse.Silence{Loop: "sweeper", For: 3 * time.Minute}).told,
 		"job":       jobFact{kind: "deliver_notice", failing: 6 * time.Minute, why: "421 too many connections"}.told(),
 		"no job":    jobFact{kind: "refunds_due", periodic: true, done: 6 * time.Minute}.told(),
-		"not ready": networks(map[string]error{"eip155:1": facilitatorGone{}}, func(error) bool { return false })[0].told,
+		"not ready": networks(map[string]error{"eip155:1": facilitatorGone{}})[0].told,
 	}
 	for name, text := range texts {
 		t.Log(text.Text())

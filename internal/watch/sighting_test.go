@@ -2,10 +2,12 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"market/internal/notify"
+	"market/internal/source"
 )
 
 var (
@@ -130,9 +132,15 @@ func TestPace_Decide_ProcessesWithDifferentViewsDoNotContradictEachOther(t *test
 
 func TestNetworks_WhatASourceTellsIsToldOnce(t *testing.T) {
 	t.Parallel()
-	errSource, errNode := errors.New("source x is out"), errors.New("node: timeout\n\x1b[31m and more")
-	told := func(why error) bool { return errors.Is(why, errSource) }
-	found := networks(map[string]error{"eip155:1": nil, "eip155:2": errSource, "eip155:3": errNode}, told)
+	limit := func(why source.Why) error {
+		return fmt.Errorf("ready: %w", &source.LimitError{Source: "facilitator/x", Why: why})
+	}
+	for why, want := range map[source.Why]int{source.Exhausted: 0, source.Guarded: 0, source.Denied: 0, source.Paced: 1} {
+		if found := networks(map[string]error{"eip155:2": limit(why)}); len(found) != want {
+			t.Errorf("a source that is %s: found %+v, want %d", why, found, want)
+		}
+	}
+	found := networks(map[string]error{"eip155:1": nil, "eip155:2": limit(source.Exhausted), "eip155:3": errors.New("node: timeout\n\x1b[31m and more")})
 	if len(found) != 1 || found[0].key != (key{notify.NetworkNotReady, "eip155:3"}) || !found[0].bad {
 		t.Fatalf("found %+v, want the network whose node is away", found)
 	}

@@ -34,15 +34,13 @@ type Change struct {
 
 // Config is what a Watch is built from.
 type Config struct {
-	DB      *pgxpool.Pool
-	Self    uuid.UUID // this process, under which it beats
-	Address string    // of its public listener
-	Ready   func(context.Context) map[string]error
-	// TellsItself says whether somebody else tells the operator why a network is not ready.
-	TellsItself func(why error) bool
-	Networks    []Network
-	Loops       *pulse.Loops
-	Tries       func() delivery.Tries
+	DB       *pgxpool.Pool
+	Self     uuid.UUID // this process, under which it beats
+	Address  string    // of its public listener
+	Ready    func(context.Context) map[string]error
+	Networks []Network
+	Loops    *pulse.Loops
+	Tries    func() delivery.Tries
 	// Periodic are the kinds of jobs that run all the time. RowsTell are those of which one that was given up is no news: what they work on is tried
 	// again, and is told of by itself where that takes too long.
 	Periodic, RowsTell []string
@@ -90,12 +88,15 @@ func (w *Watch) Run(ctx context.Context) { w.run(ctx, w.Pace.Look, w.Look) }
 func (w *Watch) RunDeep(ctx context.Context) { w.run(ctx, w.Pace.Deep, w.LookDeep) }
 
 func (w *Watch) run(ctx context.Context, every time.Duration, look func(context.Context) error) {
+	failing := false
 	delivery.Every(ctx, every, func(ctx context.Context) {
 		looking, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
-		if err := look(looking); err != nil && ctx.Err() == nil {
-			w.OnError(fmt.Errorf("watch: %w", err))
+		err := look(looking)
+		if err != nil && !failing && ctx.Err() == nil {
+			w.OnError(fmt.Errorf("watch: %w", err)) // once: it is looked again and again
 		}
+		failing = err != nil
 	})
 }
 
@@ -140,7 +141,7 @@ func (w *Watch) Look(ctx context.Context) error {
 
 // findings are how all that this process sees looks to it now.
 func (w *Watch) findings(ctx context.Context) []finding {
-	found := networks(w.Ready(ctx), w.TellsItself)
+	found := networks(w.Ready(ctx))
 	for _, s := range w.Loops.Silent() {
 		found = append(found, silenceFinding(w.Self, w.Address, s))
 	}

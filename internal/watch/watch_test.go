@@ -3,7 +3,9 @@ package watch
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,12 +41,11 @@ func newMember(t *testing.T, db *pgxpool.Pool, change func(*Config)) *member {
 	m := &member{db: db}
 	c := Config{
 		DB: db, Self: uuid.Must(uuid.NewV7()), Address: "127.0.0.1:4021", Loops: pulse.New(time.Now, nil), Pace: atOnce,
-		Ready:       func(context.Context) map[string]error { return map[string]error{network.ID: m.why} },
-		TellsItself: func(error) bool { return false },
-		Tries:       func() delivery.Tries { return m.tries },
-		Clock:       func() time.Time { return time.Now().Add(m.clock) },
-		Tell:        func(c Change) { m.told = append(m.told, c) },
-		OnError:     func(err error) { t.Error(err) },
+		Ready:   func(context.Context) map[string]error { return map[string]error{network.ID: m.why} },
+		Tries:   func() delivery.Tries { return m.tries },
+		Clock:   func() time.Time { return time.Now().Add(m.clock) },
+		Tell:    func(c Change) { m.told = append(m.told, c) },
+		OnError: func(err error) { t.Error(err) },
 	}
 	if change != nil {
 		change(&c)
@@ -197,15 +198,60 @@ func TestWatch_AProcessThatBeatsAndDoesNotLookIsToldByAnother(t *testing.T) {
 	wantNotices(t, "it looks again", db, notify.WorkStopped, 0, 2, well, hangs)
 }
 
+func TestWatch_WorkThatHangsIsToldWithItsProcess(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	var (
+		begun   = time.Now()
+		passed  atomic.Int64
+		running sync.WaitGroup
+		release = make(chan struct{})
+		beaten  = make(chan struct{})
+	)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); running.Wait() })
+	loops := pulse.New(func() time.Time { return begun.Add(time.Duration(passed.Load())) }, nil)
+	loops.Go(ctx, &running, "sweeper", func(ctx context.Context) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return
+		}
+		pulse.Beat(ctx, time.Second)
+		close(beaten)
+		<-ctx.Done()
+	})
+	well, hangs := newMember(t, db, nil), newMember(t, db, func(c *Config) { c.Loops = loops })
+	look(t, well, hangs)
+	wantNotices(t, "it has just begun", db, notify.WorkStopped, 0, 0, well, hangs)
+	passed.Store(int64(6 * time.Minute))
+	for range 3 {
+		look(t, well, hangs)
+	}
+	wantNotices(t, "it hangs", db, notify.WorkStopped, 1, 1, well, hangs)
+	for _, m := range []*member{well, hangs} {
+		for _, c := range m.told {
+			if !strings.Contains(c.Text, "sweeper") || !strings.Contains(c.Text, hangs.Self.String()) {
+				t.Errorf("it is not said what hangs, and where: %s", c.Text)
+			}
+		}
+	}
+	close(release)
+	<-beaten
+	for range 4 {
+		look(t, well, hangs)
+	}
+	wantNotices(t, "it came round", db, notify.WorkStopped, 0, 2, well, hangs)
+}
+
 // A purse is a node and an engine that say what a test wants.
 type purse struct {
-	mu      sync.Mutex
-	holds   uint64
-	gone    bool // the node does not answer
-	left    bool // every refund that was sent has left
-	asked   int
-	pays    int64
-	balance money.Amount
+	mu    sync.Mutex
+	holds uint64
+	gone  bool // the node does not answer
+	left  bool // every refund that was sent has left
+	asked int
+	pays  int64
 }
 
 var errNode = errors.New("node: timeout")
