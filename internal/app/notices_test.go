@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,27 +12,6 @@ import (
 	"market/internal/notify"
 	"market/internal/notify/notifytest"
 )
-
-// An inbox is an operator who is told by mail, and by a webhook where mail takes nothing.
-type inbox struct {
-	mail *notifytest.SMTP
-	hook *notifytest.Receiver
-	env  []string
-}
-
-func newInbox(t *testing.T) *inbox {
-	t.Helper()
-	in := &inbox{mail: notifytest.NewSMTP(t, notifytest.StartTLS), hook: notifytest.NewReceiver(t, notifytest.Secret)}
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte(notifytest.Secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in.env = []string{
-		fmt.Sprintf("MARKET_SMTP_URL=smtp://%s:%s@%s?ca_file=%s", notifytest.User, notifytest.Password, in.mail.Address(), url.QueryEscape(in.mail.CAFile(t))),
-		"MARKET_OPERATOR_EMAIL=operator@example.com", "MARKET_OPERATOR_WEBHOOK=" + in.hook.URL(), "MARKET_OPERATOR_WEBHOOK_SECRET_FILE=" + secret,
-	}
-	return in
-}
 
 // raise tells of a trouble as whoever sees it does.
 func raise(t *testing.T, w *apptest.World, subject string) {
@@ -47,30 +24,30 @@ func raise(t *testing.T, w *apptest.World, subject string) {
 
 func TestNotices_ReachTheOperatorOnceHoweverManyReplicasThereAre(t *testing.T) {
 	t.Parallel()
-	in := newInbox(t)
-	w := apptest.Start(t, in.env...)
+	in := apptest.NewInbox(t)
+	w := apptest.Start(t, in.Env...)
 	w.Replica(t)
 	raise(t, w, "first")
-	apptest.Eventually(t, "the mail is there", func() bool { return len(in.mail.Mails()) > 0 })
-	if m := in.mail.Mails()[0]; !m.TLS || m.To[0] != "operator@example.com" || m.Header.Get("Subject") != "[market] The thing first stopped" || !strings.Contains(m.Body, w.URL+"/admin/services") {
+	apptest.Eventually(t, "the mail is there", func() bool { return len(in.Mail.Mails()) > 0 })
+	if m := in.Mail.Mails()[0]; !m.TLS || m.To[0] != "operator@example.com" || m.Header.Get("Subject") != "[market] The thing first stopped" || !strings.Contains(m.Body, w.URL+"/admin/services") {
 		t.Errorf("mail %+v", m)
 	}
 
 	// Mail takes nothing: the webhook does.
-	in.mail.Answer("MAIL", "451 4.3.0 not now")
+	in.Mail.Answer("MAIL", "451 4.3.0 not now")
 	raise(t, w, "second")
-	apptest.Eventually(t, "the webhook is called", func() bool { return len(in.hook.Deliveries()) > 0 })
-	in.mail.Answer("MAIL", "")
+	apptest.Eventually(t, "the webhook is called", func() bool { return len(in.Hook.Deliveries()) > 0 })
+	in.Mail.Answer("MAIL", "")
 
 	if _, err := (notify.Store{}).Settle(t.Context(), w.DB, notify.ServiceHeld, "first"); err != nil {
 		t.Fatal(err)
 	}
 	w.Shift(t, notify.CalmFor)
-	apptest.Eventually(t, "the recovery is there", func() bool { return len(in.mail.Mails()) > 1 })
-	if m := in.mail.Mails(); len(m) != 2 || m[1].Header.Get("Subject") != "[market] over: The thing first stopped" {
+	apptest.Eventually(t, "the recovery is there", func() bool { return len(in.Mail.Mails()) > 1 })
+	if m := in.Mail.Mails(); len(m) != 2 || m[1].Header.Get("Subject") != "[market] over: The thing first stopped" {
 		t.Errorf("%d mails, the last %v", len(m), m[len(m)-1].Header)
 	}
-	if n := len(in.hook.Deliveries()); n != 1 {
+	if n := len(in.Hook.Deliveries()); n != 1 {
 		t.Errorf("%d webhooks, want 1", n)
 	}
 
@@ -89,8 +66,8 @@ func TestNotices_ReachTheOperatorOnceHoweverManyReplicasThereAre(t *testing.T) {
 
 func TestNotices_ATestSaysWhichChannelTookIt(t *testing.T) {
 	t.Parallel()
-	in := newInbox(t)
-	w := apptest.Start(t, in.env...)
+	in := apptest.NewInbox(t)
+	w := apptest.Start(t, in.Env...)
 	for _, tt := range []struct {
 		body any
 		want string
@@ -116,7 +93,7 @@ func TestNotices_ATestSaysWhichChannelTookIt(t *testing.T) {
 	if strings.Contains(page, "hidden-path") || strings.Contains(page, notifytest.Password) {
 		t.Error("the page has a secret")
 	}
-	if n, m := len(in.mail.Mails()), len(in.hook.Deliveries()); n != 2 || m != 1 {
+	if n, m := len(in.Mail.Mails()), len(in.Hook.Deliveries()); n != 2 || m != 1 {
 		t.Errorf("%d mails and %d webhooks, want 2 and 1", n, m)
 	}
 }
@@ -124,23 +101,23 @@ func TestNotices_ATestSaysWhichChannelTookIt(t *testing.T) {
 // A mail relay whose quota is used up is a source that is out: the webhook tells of it, and mail is asked again when its window has ended.
 func TestNotices_MailThatIsOutIsToldByTheWebhook(t *testing.T) {
 	t.Parallel()
-	in := newInbox(t)
-	w := apptest.Start(t, in.env...)
-	in.mail.Answer("MAIL", "452 4.5.3 daily quota exceeded")
+	in := apptest.NewInbox(t)
+	w := apptest.Start(t, in.Env...)
+	in.Mail.Answer("MAIL", "452 4.5.3 daily quota exceeded")
 	raise(t, w, "first")
-	apptest.Eventually(t, "both are told by the webhook", func() bool { return len(in.hook.Deliveries()) == 2 })
-	told := fmt.Sprintf("%s %s", in.hook.Deliveries()[0].Data, in.hook.Deliveries()[1].Data)
+	apptest.Eventually(t, "both are told by the webhook", func() bool { return len(in.Hook.Deliveries()) == 2 })
+	told := fmt.Sprintf("%s %s", in.Hook.Deliveries()[0].Data, in.Hook.Deliveries()[1].Data)
 	if !strings.Contains(told, `"kind":"source_out","subject":"mail"`) || !strings.Contains(told, `"subject":"first"`) {
 		t.Errorf("the webhook was told %s", told)
 	}
-	sessions := in.mail.Sessions()
+	sessions := in.Mail.Sessions()
 	raise(t, w, "second")
-	apptest.Eventually(t, "the next one goes by the webhook", func() bool { return len(in.hook.Deliveries()) == 3 })
-	if in.mail.Sessions() != sessions {
+	apptest.Eventually(t, "the next one goes by the webhook", func() bool { return len(in.Hook.Deliveries()) == 3 })
+	if in.Mail.Sessions() != sessions {
 		t.Error("mail was asked again within its window")
 	}
-	in.mail.Answer("MAIL", "")
+	in.Mail.Answer("MAIL", "")
 	w.Shift(t, time.Hour)
 	raise(t, w, "third")
-	apptest.Eventually(t, "mail is asked after its window", func() bool { return len(in.mail.Mails()) == 1 })
+	apptest.Eventually(t, "mail is asked after its window", func() bool { return len(in.Mail.Mails()) == 1 })
 }

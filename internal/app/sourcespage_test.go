@@ -146,8 +146,8 @@ func TestSourcesPage_OneThatIsSaidToBeToppedUpIsAskedNext(t *testing.T) {
 // Everything that settles refuses at once: every page is served all the same. Everybody reads what is out by its kind and its network, an admin by its name.
 func TestSourcesPage_AllOutAtOnceThePagesSayPreciselyWhatIsOut(t *testing.T) {
 	t.Parallel()
-	first, second := newHosted(t, supportsUs, func(settling) {}), newHosted(t, supportsUs, func(settling) {})
-	w := apptest.Start(t, hostedFile(t, false, first, second))
+	first, second := apptest.NewHosted(t, apptest.SupportsUs, func(apptest.Settling) {}), apptest.NewHosted(t, apptest.SupportsUs, func(apptest.Settling) {})
+	w := apptest.Start(t, apptest.HostedFile(t, false, first, second))
 	w.List(t, "weather", apptest.Works, nil)
 	page := func(path string) string {
 		t.Helper()
