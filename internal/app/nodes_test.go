@@ -95,6 +95,9 @@ func TestNodes_OneTakesOverFromAnotherAndWithoutAnyNobodyIsCharged(t *testing.T)
 	if all, open, text := notices(t, w, "source_out", first.source(t)); all != 1 || open != 1 || strings.Contains(text, "a-key-that") {
 		t.Errorf("%d notices of the node that is out of credit, %d open, want one: %s", all, open, text)
 	}
+	if used := unitsUsed(t, w, first.source(t)); used == 0 {
+		t.Error("nothing was counted of what a metered node was asked")
+	}
 	required := w.Challenge(t, ask)
 	second.turn(http.StatusPaymentRequired)
 	apptest.Eventually(t, "the network is not ready", func() bool {
