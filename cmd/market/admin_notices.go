@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -18,6 +19,9 @@ func newAdminNoticesCommand(o *adminOptions) *cobra.Command {
 	cmd.AddCommand(newAdminNoticesTestCommand(o))
 	return cmd
 }
+
+// testTime is longer than the server waits for every channel together.
+const testTime = 45 * time.Second
 
 // errUntold is that no channel took a test: a script that asks whether notices arrive has its answer.
 var errUntold = errors.New("no channel took the test notice")
@@ -33,6 +37,7 @@ func newAdminNoticesTestCommand(o *adminOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			client.http.Timeout = testTime
 			order := map[string]string{}
 			if channel != "" {
 				order["channel"] = channel

@@ -108,7 +108,7 @@ func (p pending) named() string {
 	if p.Subject == "" || p.Kind == Test {
 		return string(p.Kind)
 	}
-	return string(p.Kind) + ": " + shorten(oneLine(p.Subject), partMax)
+	return string(p.Kind) + ": " + part(p.Subject)
 }
 
 // looks are the places to look at, ours under our own address.
@@ -139,7 +139,7 @@ type noticeData struct {
 }
 
 func (p pending) data(publicURL string) json.RawMessage {
-	d := noticeData{ID: p.Notice, Kind: p.Kind, Subject: p.Subject, Phase: p.Phase, What: sentence(part(p.Outage.What)), Effect: sentence(part(p.Outage.Effect)),
+	d := noticeData{ID: p.Notice, Kind: p.Kind, Subject: part(p.Subject), Phase: p.Phase, What: sentence(part(p.Outage.What)), Effect: sentence(part(p.Outage.Effect)),
 		Look: p.looks(publicURL), Noticed: p.RaisedAt.UTC().Format(time.RFC3339Nano), Text: p.text(publicURL), Page: publicURL + "/admin/notices"}
 	if d.Look == nil {
 		d.Look = []string{}

@@ -18,7 +18,7 @@ import (
 
 const (
 	// mailTime bounds one mail from the dial to the last answer.
-	mailTime = 30 * time.Second
+	mailTime = 20 * time.Second
 	// mailBytesMax bounds what is read of a mail server in one session: its lines have no other end.
 	mailBytesMax   = 1 << 20
 	mailSubjectMax = 200

@@ -76,13 +76,16 @@ func (s *Server) adminTestNotices(c echo.Context) error {
 
 // noticeBadges say where a notice stands.
 var noticeBadges = map[noticeState]badge{
-	noticeOpen: {"holds now", "bad"}, noticeCalm: {"over since a moment", "wait"}, noticeSettled: {"over", "good"}, noticeGivenUp: {"nobody could be told", "bad"},
+	noticeOpen: {"holds now", "bad"}, noticeCalm: {"just over", "wait"}, noticeSettled: {"over", "good"}, noticeGivenUp: {"nobody could be told", "bad"},
 }
 
 func noticeOnPageOf(n notify.Listed) noticeOnPage {
-	row := noticeOnPage{Anchor: "notice-" + n.ID.String(), What: brief(upperFirst(n.Outage.What), 1000), Effect: brief(upperFirst(n.Outage.Effect), 1000), State: noticeBadges[noticeStateOf(n)]}
-	if n.Kind == notify.Test && noticeStateOf(n) == noticeSettled {
+	row := noticeOnPage{Anchor: "notice-" + n.ID.String(), What: brief(upperFirst(n.Outage.What), 1000), Effect: brief(ended(upperFirst(n.Outage.Effect)), 1000), State: noticeBadges[noticeStateOf(n)]}
+	if n.Kind == notify.Test {
 		row.State = badge{"test", "good"}
+		if noticeStateOf(n) == noticeGivenUp {
+			row.State = badge{"test, taken by nobody", "bad"}
+		}
 	}
 	for look := range strings.SplitSeq(n.Outage.Look, "\n") {
 		switch look = strings.TrimSpace(plain(look)); {
@@ -127,8 +130,20 @@ func toldWords(m notify.Sending) string {
 	case !m.NextAt.IsZero():
 		words = "not yet, next try at " + humanTime(m.NextAt)
 	}
-	if m.LastError != "" {
-		words += fmt.Sprintf("; %s before, the last one with: %s", plural(m.Attempts, "attempt failed", "attempts failed"), brief(m.LastError, 700))
+	switch {
+	case m.LastError == "":
+	case m.Attempts > 1:
+		words += fmt.Sprintf("; %s attempts failed before, the last one with: %s", count(m.Attempts), brief(m.LastError, 700))
+	default:
+		words += "; what came of it last: " + brief(m.LastError, 700)
 	}
 	return words
+}
+
+// ended has a full stop at its end.
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
 }

@@ -299,7 +299,7 @@ func TestAdminPages_HaveWordsForEverythingThatIsDecidedAndKnown(t *testing.T) {
 	}
 }
 
-// Words of sources are in notices: they are shown, and lead nowhere but to our own pages and to the web.
+// B145: words of sources are in notices: they are shown, and lead nowhere but to our own pages and to the web.
 func TestNoticeOnPage_ShowsWordsOfOthersAndLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	s := newTestServer()

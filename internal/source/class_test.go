@@ -11,8 +11,11 @@ func TestMeter_Reserve_WhenLittleIsLeftRefundsComeFirst(t *testing.T) {
 	of.Guard = Guard{Floor: 100}
 	f := newFleet(t, of)
 	f.noon()
+	f.load()
 	f.waiting = Waiting{Refunds: 3, Payouts: 2}
-	f.must(f.meter(0), Settlement, 90) // nothing is kept before that
+	f.must(f.meter(0), Settlement, 90)            // nothing is kept before that
+	f.refused(f.meter(1), Settlement, 6, Guarded) // where it is not known yet how much is left
+	f.wantTold("when too little is left", "out guarded")
 	f.must(f.meter(1), Settlement, 5)
 	f.refused(f.meter(0), Settlement, 1, Guarded)
 	f.refused(f.meter(1), Other, 1, Guarded)
@@ -23,7 +26,7 @@ func TestMeter_Reserve_WhenLittleIsLeftRefundsComeFirst(t *testing.T) {
 	if s := f.standing(); s.Used != 100 {
 		t.Errorf("%d units were used, want all 100", s.Used)
 	}
-	f.wantTold("of a day that is over", "out guarded")
+	f.wantTold("of the rest of that day")
 }
 
 func TestMeter_Reserve_WhenNothingWaitsSettlementsUseAll(t *testing.T) {

@@ -58,6 +58,13 @@ func (g *Grant) Report(ctx context.Context, v Verdict) {
 		m.r.trouble(fmt.Errorf("source %s: no verdict", m.of.Name))
 		return
 	}
+	// Many are refused, or asked to wait, together: who sees that the first one has said it all writes nothing. What is kept in memory may be old, but what
+	// is older than that is old as well.
+	if seen, at := m.look(); !g.tests {
+		if _, did := seen.learn(m.of, v, g.reserved(at), at); !did.written {
+			return
+		}
+	}
 	m.change(ctx, func(ctx context.Context, tx pgx.Tx, s *reading) error { return g.learn(ctx, tx, s, v) })
 }
 

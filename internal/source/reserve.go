@@ -15,6 +15,9 @@ import (
 // that come at once one tests the source. It locks the row of the source only then, and that of the day always, for as long as it runs itself: nobody holds
 // them over anything else.
 //
+// The request that tests a source may die on its way, or learn nothing. So the next window is a retry window ($5), also where an answer would have said
+// tomorrow, and ends at midnight ($7) where a quota does; the answer sets the rest.
+//
 // The cap ($4) is a policy over the days before today, so it holds for the day that it was made for ($3): on another one nothing is changed.
 //
 // Its commit does not wait for the disk. A claim that follows waits, and takes this along, since the log is written in order. So what a crash of the database

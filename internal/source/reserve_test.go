@@ -144,12 +144,15 @@ func TestMeter_Reserve_MidnightInTheMiddleOfARun(t *testing.T) {
 	f.must(f.meter(0), Refund, 0)
 	f.shift(2 * time.Minute)
 
-	// This process still has the cap of yesterday in mind; the statement does not take it.
-	f.must(f.meter(0), Refund, 20)
+	// This process still has yesterday in mind; the statement does not take it, so what is given back is today's too.
+	g := f.must(f.meter(0), Refund, 5)
 	f.wantTold("after midnight", "back guarded", "resume")
+	f.must(f.meter(0), Refund, 15)
 	f.refused(f.meter(0), Refund, 1, Guarded)
-	if s := f.standing(); s.Used != 20 || s.Busiest != 10 || s.Cap != 20 || s.Denied != 0 {
-		t.Errorf("used %d of %d after a day of %d, denied %d; want 20 of 20 after 10", s.Used, s.Cap, s.Busiest, s.Denied)
+	g.GiveBack(3)
+	f.flush()
+	if s := f.standing(); s.Used != 17 || s.Busiest != 10 || s.Cap != 20 || s.Denied != 1 {
+		t.Errorf("used %d of %d after a day of %d, denied %d; want 17 of 20 after 10, and 1", s.Used, s.Cap, s.Busiest, s.Denied)
 	}
 }
 

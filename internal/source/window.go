@@ -29,9 +29,6 @@ func retryAt(s Source, v Verdict, at time.Time) time.Time {
 	return at.Add(s.RetryWindow)
 }
 
-// The request that tests a source may die on its way, or learn nothing. Until its answer is known the next one waits for a whole window, and where that would
-// be tomorrow, no longer than the retry window: passing the gate sets this, in the statement of a reservation, and the answer sets the rest.
-
 // nextDay is the midnight after an instant, of UTC.
 func nextDay(at time.Time) time.Time { return dayOf(at).AddDate(0, 0, 1) }
 

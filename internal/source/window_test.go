@@ -126,6 +126,23 @@ func TestGrant_Report_ManyRefusalsAtOnceAreOneOutage(t *testing.T) {
 	}
 }
 
+// A storm of refusals is met by many at once, and the database with it: what the first has written costs the others no statement.
+func TestGrant_Report_WhatIsKnownCostsNoStatement(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, hosted())
+	f.noon()
+	m := f.meter(0)
+	slowed := Verdict{Kind: Slowed, Wait: 30 * time.Second}
+	first, second, third := f.must(m, Settlement, 1), f.must(m, Settlement, 1), f.must(m, Settlement, 1)
+	first.Report(t.Context(), slowed)
+	first.Report(t.Context(), noCredit)
+	m.r.db.Close()
+	second.Report(t.Context(), slowed)
+	third.Report(t.Context(), noCredit)
+	third.Report(t.Context(), Verdict{Kind: Troubled})
+	f.wantTold("of three refusals", "out exhausted")
+}
+
 func TestMeter_ASourceThatComesAndGoesIsOneOutage(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, hosted())
