@@ -6,7 +6,6 @@ package pulse
 
 import (
 	"context"
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -114,14 +113,6 @@ type Silence struct {
 	Loop     string
 	For      time.Duration // since it came round
 	Panicked bool          // its last round ended in a panic
-}
-
-func (s Silence) String() string {
-	how := "it hangs"
-	if s.Panicked {
-		how = "it panics, and the log says where"
-	}
-	return fmt.Sprintf("loop %s has not come round for %s: %s", s.Loop, s.For.Truncate(time.Second), how)
 }
 
 // Patience is how long a loop may be silent that pauses so long between two rounds.
