@@ -13,7 +13,7 @@ export CGO_ENABLED := 1
 
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus chaos sim shots cases generate
+.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus replay chaos sim shots cases generate
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -66,6 +66,10 @@ hostile: ## a service that means ill, one thing a row: prints how each call ends
 corpus: ## everything that can happen to a call, one thing a row: prints what becomes of it
 	@scripts/setup demo
 	@cd internal/app/corpustest && go test -race -count=1 -timeout 15m -run 'TestCorpus|TestTable' | grep -vE '^(PASS|ok  )'
+
+replay: ## incidents of others, played again with a shifted clock: prints what comes of each here
+	@scripts/setup demo
+	@cd internal/app/replaytest && MARKET_REPLAY_WHOLE=1 go test -race -count=1 -timeout 30m -run TestIncidents | grep -vE '^(PASS|ok  )'
 
 N ?=
 SEED ?=

@@ -15,27 +15,29 @@ import (
 
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
-	{"call", "money", "refusal", "config", "wire", "crash", "capacity"},
-	{"chain", "devnet", "postgres", "secretbox", "accesslog"},
-	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify"},
-	{"facilitator", "upstream", "caller"},
+	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse"},
+	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source"},
+	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter"},
+	{"facilitator", "upstream", "caller", "metrics"},
 	{"delivery"},
+	{"watch"},
 	{"server", "desk"},
 	{"app"},
 }
 
 // sideways lists the imports inside one layer that are meant, each with its reason.
 var sideways = map[[2]string]string{
-	{"refusal", "call"}: "a refusal names its reason, and there is one list of reasons",
-	{"crash", "call"}:   "there is a point before and after each move of the table, however many it gets",
-	{"config", "crash"}: "only a program that can be told to die takes the variable that tells it to",
+	{"refusal", "call"}:    "a refusal names its reason, and there is one list of reasons",
+	{"crash", "call"}:      "there is a point before and after each move of the table, however many it gets",
+	{"config", "crash"}:    "only a program that can be told to die takes the variable that tells it to",
+	{"source", "postgres"}: "all replicas together reserve, in the database",
 }
 
 // leaves may be imported by anything below cmd.
 var leaves = []string{"migrations", "web", "contracts", "docs"}
 
 // testOnly may be imported by tests and by cmd/demo, never by the product.
-var testOnly = []string{"devnet", "postgres/pgtest", "app/apptest"}
+var testOnly = []string{"devnet", "postgres/pgtest", "app/apptest", "notify/notifytest"}
 
 func layerOf(pkg string) int {
 	top, _, _ := strings.Cut(pkg, "/")

@@ -35,8 +35,16 @@ var owners = map[string][]string{
 	"audit":              {"audit"},
 	"appeals":            {"delivery"},
 	"notices":            {"notify"},
+	"notice_messages":    {"notify"},
+	"notice_channels":    {"notify"},
 	"service_probes":     {"delivery"},
 	"outages":            {"outage"},
+	"source_days":        {"source"},
+	"source_state":       {"source"},
+
+	"provider_notices":       {"letter"},
+	"provider_deliveries":    {"letter"},
+	"service_notice_secrets": {"catalog"},
 }
 
 // evidence are the tables on which a delisting rests. Within package delivery too, only two types write them.

@@ -54,6 +54,7 @@ func newAdminServicesCommand(o *adminOptions) *cobra.Command {
 		newAdminMoveCommand(o, "suspend", "Take a service off the shelf until it is put back; calls that are under way end as they would have"),
 		newAdminMoveCommand(o, "relist", "Put a service back on the shelf that was suspended, held or delisted; of the last two the strikes are archived"),
 		newAdminMoveCommand(o, "uphold", "Answer the appeals about a service and leave it as it is"),
+		newAdminLettersCommand(o),
 	)
 	return cmd
 }

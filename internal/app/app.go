@@ -15,12 +15,17 @@ import (
 	"market/internal/config"
 	"market/internal/cooldown"
 	"market/internal/delivery"
+	"market/internal/metrics"
+	"market/internal/notify"
 	"market/internal/postgres"
+	"market/internal/pulse"
 	"market/internal/readiness"
 	"market/internal/secretbox"
 	"market/internal/server"
+	"market/internal/source"
 	"market/internal/strikes"
 	"market/internal/upstream"
+	"market/internal/watch"
 )
 
 const (
@@ -52,16 +57,23 @@ type App struct {
 	publicURL string
 	now       func() time.Time // of this process, see WithClock
 
+	metrics  *metrics.Metrics
+	sources  *source.Registry
+	notices  *notify.Sender
 	path     *delivery.Path
 	prober   *upstream.Prober
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
+	ready    *readiness.Checker
+	loops    *pulse.Loops
+	pace     watch.Pace
 	jobs     *river.Client[pgx.Tx]
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
 func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
-	a := &App{now: now}
+	a := &App{now: now, pace: watch.UsualPace}
+	a.loops = pulse.New(time.Now, a.panicked)
 	background := a.begin(ctx, log)
 	for _, option := range options {
 		option(a)
@@ -85,15 +97,29 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if a.publicURL == "" {
 		a.publicURL = a.DoorURL()
 	}
+	// Before anybody is asked anything: who is out is left alone by a program that starts, too.
+	a.metrics = metrics.New(a.readMetrics)
+	a.sources = a.newSources(c)
+	if err := a.loadSources(ctx); err != nil {
+		return nil, err
+	}
+	a.loop(background, "sources", a.sources.Run)
 	rails, err := a.openRails(ctx, background, c)
 	if err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails, log); err != nil {
+	if a.notices, err = a.newNotices(c); err != nil {
 		return nil, err
 	}
 	box, err := secrets(c)
 	if err != nil {
+		return nil, err
+	}
+	letters, err := a.newLetters(c, box)
+	if err != nil {
+		return nil, err
+	}
+	if a.jobs, err = newJobs(a.db, rails, a.notices, letters, log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))
@@ -111,13 +137,14 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err := a.beatOnce(ctx); err != nil {
 		return nil, err
 	}
-	a.running.Go(func() { a.beat(background) })
-	a.running.Go(func() { a.guardOn(background) })
-	a.running.Go(func() { a.path.Sweep(background) })
-	a.running.Go(func() { a.path.Tidy(background) })
-	a.running.Go(func() { a.hold(background) })
-	a.running.Go(func() { a.watchTraffic(background) })
-	a.running.Go(func() { a.path.Walk(background) })
+	a.loop(background, "heartbeat", a.beat)
+	a.loop(background, "outage guard", a.guardOn)
+	a.loop(background, "sweeper", a.path.Sweep)
+	a.loop(background, "tidy", a.path.Tidy)
+	a.loop(background, "holding", a.hold)
+	a.loop(background, "traffic", a.watchTraffic)
+	a.loop(background, "rounds", a.path.Walk)
+	a.watchAll(background, rails)
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
 }
@@ -126,7 +153,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string, box secretbox.Box) (*server.Server, error) {
 	listings := catalog.New(a.now, c.QuoteValidity).Opening(catalog.NewSecrets(box)).Telling(a.servicesBroke)
 	board := cooldown.NewBoard(a.now)
-	if err := a.watch(background, databaseURL, listings, board); err != nil {
+	if err := a.watch(background, databaseURL, listings, board, rails); err != nil {
 		return nil, err
 	}
 	if err := checkOpened(listings.Current()); err != nil {
@@ -145,10 +172,10 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err != nil {
 		return nil, err
 	}
-	ready := readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged})
+	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
+		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
 		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
@@ -157,22 +184,25 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	review := delivery.NewReview(a.db, policy)
 	a.guard = delivery.NewGuard(a.db, a.path.Owner(), review)
 	return server.New(server.Config{
-		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: ready,
+		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
-		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load,
+		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices,
 	}), nil
 }
 
 // now cuts to what Postgres keeps, so that a value which is read back is equal.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// watch loads the catalog and the cooldowns, and keeps them fresh.
-func (a *App) watch(background context.Context, databaseURL string, listings *catalog.Catalog, board *cooldown.Board) error {
+// watch loads the catalog, the cooldowns and what is out, and keeps them fresh.
+func (a *App) watch(background context.Context, databaseURL string, listings *catalog.Catalog, board *cooldown.Board, open rails) error {
 	load := func(channel string) error {
 		ctx, cancel := context.WithTimeout(background, loadTime)
 		defer cancel()
-		if channel == channelCatalog {
+		switch channel {
+		case channelCatalog:
 			return listings.Load(ctx, a.db)
+		case source.Channel:
+			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open), a.releaseLetters(ctx))
 		}
 		return board.Load(ctx, a.db)
 	}
@@ -181,19 +211,19 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			a.log.Error().Err(err).Str("channel", channel).Msg("snapshot not reloaded; the old one stays")
 		}
 	}
-	channels := []string{channelCatalog, channelCooldowns}
+	channels := []string{channelCatalog, channelCooldowns, source.Channel}
 	for _, channel := range channels {
 		if err := load(channel); err != nil {
 			return err
 		}
 	}
-	a.running.Go(func() {
-		postgres.Watch(background, databaseURL, channels, reload, func(err error) {
+	a.loop(background, "notifications", func(ctx context.Context) {
+		postgres.Watch(ctx, databaseURL, channels, reload, func(err error) {
 			a.log.Warn().Err(err).Msg("notifications interrupted")
 		})
 	})
-	a.running.Go(func() {
-		delivery.Every(background, reloadEvery, func(context.Context) {
+	a.loop(background, "reload", func(ctx context.Context) {
+		delivery.Every(ctx, reloadEvery, func(context.Context) {
 			for _, channel := range channels {
 				reload(channel)
 			}

@@ -6,18 +6,25 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
 	"market/internal/chain"
 	"market/internal/config"
+	"market/internal/delivery"
 	"market/internal/desk"
 	"market/internal/facilitator"
+	"market/internal/metrics"
 	"market/internal/readiness"
 	"market/internal/server"
+	"market/internal/source"
 )
 
 // Desk is the running facilitator of `market facilitator`: our engine for other people's payments, and nothing else of the marketplace.
-type Desk struct{ process }
+type Desk struct {
+	process
+	sources *source.Registry
+}
 
 // StartDesk builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the desk.
 func StartDesk(ctx context.Context, c config.Desk, log zerolog.Logger) (*Desk, error) {
@@ -42,6 +49,9 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) err
 	if err := d.listen(ctx, c.Listen, c.OpsListen); err != nil {
 		return err
 	}
+	if err := d.openSources(ctx, background, c.Networks); err != nil {
+		return err
+	}
 	keys := deskKeys(c.Keys)
 	open, checks, err := d.openRails(ctx, background, c.Networks, gas, desk.Recipients(keys))
 	if err != nil {
@@ -50,21 +60,54 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) err
 	door := desk.New(desk.Config{DB: d.db, Rails: open, Keys: keys, Signer: gas.Address().Hex(), Log: log})
 	d.running.Go(func() { door.Tidy(background) })
 	ready := readiness.New(checks, readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
-	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now, Stopping: d.stopping.Load}).Ops())
+	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now, Stopping: d.stopping.Load,
+		Metrics: metrics.New(nil).Handler()}).Ops()) // of the process: it has no sources of its own, for its nodes are asked without a meter
 	return nil
 }
 
-// openRails connects to every network and starts an engine on it that works for others.
+// openSources keeps count of what the nodes are asked, together with every program that uses the same database. Who runs this one reads its log.
+func (d *Desk) openSources(ctx, background context.Context, networks []config.Network) error {
+	d.sources = source.New(d.db, now, nodeSources(networks), source.Hooks{
+		Out: func(_ context.Context, _ pgx.Tx, s source.Source, o source.Out) error {
+			d.log.Error().Str("source", s.Name).Stringer("why", o.Why).Time("until", o.Until).Msg("chain node is out: the next one of its network is asked, where there is one")
+			return nil
+		},
+		Back: func(_ context.Context, _ pgx.Tx, s source.Source, _ source.Why) error {
+			d.log.Info().Str("source", s.Name).Msg("chain node works again")
+			return nil
+		},
+		OnError: func(err error) { d.log.Error().Err(err).Msg("sources") },
+	})
+	load := func(ctx context.Context) error {
+		limited, cancel := context.WithTimeout(ctx, loadTime)
+		defer cancel()
+		return d.sources.Load(limited, d.db)
+	}
+	if err := load(ctx); err != nil {
+		return fmt.Errorf("load sources: %w", err)
+	}
+	d.running.Go(func() { d.sources.Run(background) })
+	d.running.Go(func() {
+		delivery.Every(background, reloadEvery, func(ctx context.Context) {
+			if err := load(ctx); err != nil && ctx.Err() == nil {
+				d.log.Error().Err(err).Msg("sources not reloaded; what was known stays")
+			}
+		})
+	})
+	return nil
+}
+
+// openRails opens every network and starts an engine on it that works for others.
 func (d *Desk) openRails(ctx, background context.Context, networks []config.Network, gas chain.Key, recipients func(common.Address) bool,
 ) (open []desk.Rail, checks map[string]readiness.Check, err error) {
 	checks = map[string]readiness.Check{}
 	for _, n := range networks {
-		node, err := chain.Dial(ctx, networkOf(n))
+		node, err := openNode(n, d.sources, d.log)
 		if err != nil {
 			return nil, nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
 		d.closers = append(d.closers, func(context.Context) error { node.Close(); return nil })
-		if err := checkAssets(ctx, node); err != nil {
+		if err := checkNode(ctx, node, d.log); err != nil {
 			return nil, nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
 		engine, err := facilitator.NewEngine(node, d.db, gas, facilitator.Options{

@@ -56,6 +56,9 @@ func TestFacilitator_SettlesForASellerThatIsNotOfThisMarketplace(t *testing.T) {
 		return w.Send(t, a, "")
 	}
 
+	if a := ask(http.MethodGet, f.Desk.OpsURL()+"/metrics", ""); a.Status != http.StatusOK || !strings.Contains(string(a.Body), "go_goroutines ") {
+		t.Errorf("metrics: %d %s", a.Status, a.Body)
+	}
 	if a := ask(http.MethodGet, f.Desk.OpsURL()+"/readyz", ""); a.Status != http.StatusOK || a.JSON["ready"] != true {
 		t.Errorf("readyz: %d %s", a.Status, a.Body)
 	}

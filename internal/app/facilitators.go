@@ -10,6 +10,7 @@ import (
 	"market/internal/config"
 	"market/internal/facilitator"
 	"market/internal/facilitator/remote"
+	"market/internal/source"
 )
 
 // remotes are the clients of the facilitators that are not ours, by their names.
@@ -31,11 +32,11 @@ func (a *App) openRemotes(ctx, background context.Context, c config.Config) (rem
 	}
 	var asking sync.WaitGroup
 	for _, client := range open {
-		asking.Go(func() { _ = client.Ask(ctx) }) // what came of it is kept; supporters says it
+		asking.Go(func() { _ = client.Ask(ctx) }) // what came of it is kept; link says it
 	}
 	asking.Wait()
-	for _, client := range open {
-		a.running.Go(func() { client.Watch(background) })
+	for name, client := range open {
+		a.loop(background, "facilitator/"+name, client.Watch)
 	}
 	return open, nil
 }
@@ -51,8 +52,9 @@ func (a *App) newRemote(f config.Facilitator) (*remote.Client, error) {
 			return nil, fmt.Errorf("MARKET_FACILITATORS: facilitator %s: cdp_key_file: %w", f.Name, err)
 		}
 	}
+	meter := a.sources.Of(source.FacilitatorName(f.Name))
 	return remote.New(remote.Options{
-		Name: f.Name, URL: f.URL, Credential: credential, Resource: a.publicURL,
+		Name: f.Name, URL: f.URL, Credential: credential, Resource: a.publicURL, Source: meter.Source(), Meter: meter,
 		Report: func(err error) {
 			if err != nil {
 				a.log.Warn().Err(err).Msg("facilitator")
@@ -63,31 +65,35 @@ func (a *App) newRemote(f config.Facilitator) (*remote.Client, error) {
 	})
 }
 
-// link puts the facilitators of a network in their order, or says why none of them settles there.
+// link puts the facilitators of a network in their order. Only what the configuration got wrong is an error: each of them has answered, and none settles
+// there. One that is out, that cannot be reached or that answers something else may settle in a moment; until then the network is not ready, which refuses
+// payments and no start.
 func (a *App) link(c config.Config, r *rail, open remotes) ([]facilitator.Link, error) {
 	var (
 		links    []facilitator.Link
-		settles  bool
+		hope     bool
 		says     []string
 		warnings []error
 	)
 	for _, f := range c.For(r.network.ID) {
 		if f.Kind == config.KindLocal {
-			links, settles = append(links, facilitator.Link{Engine: r.engine}), true
+			links, hope = append(links, facilitator.Link{Engine: r.engine}), true
 			continue
 		}
 		client := open[f.Name]
 		links = append(links, facilitator.Link{Remote: client, Later: f.Proof == config.ProofLater})
-		if err := client.Ready(r.network); err != nil {
-			says, warnings = append(says, client.Says()), append(warnings, err)
-			continue
+		err := client.Settles(r.network)
+		trouble, _ := errors.AsType[*remote.Trouble](err)
+		if trouble == nil || trouble.Fault != remote.Unsupported {
+			hope = true
 		}
-		settles = true
+		if err != nil {
+			says, warnings = append(says, client.Says()), append(warnings, errors.Join(client.Limited(), err))
+		}
 	}
-	if !settles {
+	if !hope {
 		return nil, errors.New("no facilitator settles on it: " + strings.Join(says, "; "))
 	}
-	// Another one settles, so this is no reason not to start; it is used from when it says that it supports the network.
 	for _, err := range warnings {
 		a.log.Warn().Err(err).Str("network", r.network.ID).Msg("facilitator is not used for now")
 	}

@@ -22,6 +22,9 @@ func (p *process) Killed() bool { return p.killed.Load() }
 // LookAtTraffic looks once where traffic comes from, for tests. That is done every minute anyway.
 func (a *App) LookAtTraffic(ctx context.Context) { a.lookAtTraffic(ctx) }
 
+// Loops are the names of the work that runs beside the calls and is watched, for tests.
+func (a *App) Loops() []string { return a.loops.Names() }
+
 // SweepOnce runs one round of the sweeper now, for tests. One runs every second anyway.
 func (a *App) SweepOnce(ctx context.Context) error { return a.path.SweepOnce(ctx) }
 

@@ -17,14 +17,14 @@ import (
 )
 
 // named is the transaction that a facilitator of these tests names: never the one that it makes, as where one is replaced by a dearer one.
-func named(s settling) common.Hash { return crypto.Keccak256Hash(s.signed.Nonce[:]) }
+func named(s apptest.Settling) common.Hash { return crypto.Keccak256Hash(s.Signed.Nonce[:]) }
 
 // says yes, and does nothing.
-func lies(s settling) { s.say(true, "", named(s)) }
+func lies(s apptest.Settling) { s.Say(true, "", named(s)) }
 
 // says yes, and settles afterwards.
-func hurries(s settling) {
-	s.behind()
+func hurries(s apptest.Settling) {
+	s.Behind()
 	lies(s)
 }
 
@@ -46,18 +46,18 @@ func (h *holder) letGo() {
 	}
 }
 
-func (h *holder) settles(s settling) {
-	s.late.Go(func() {
+func (h *holder) settles(s apptest.Settling) {
+	s.Late.Go(func() {
 		<-h.free
-		s.engine.Settle(s.t.Context(), s.signed)
+		s.Engine.Settle(s.T.Context(), s.Signed)
 	})
 	lies(s)
 }
 
 // newLaterWorld has facilitators whose word counts until so many prices are unproved.
-func newLaterWorld(t *testing.T, setup apptest.Setup, prices int, local bool, upstream http.HandlerFunc, all ...*hosted) *hostedWorld {
+func newLaterWorld(t *testing.T, setup apptest.Setup, prices int, local bool, upstream http.HandlerFunc, all ...*apptest.Hosted) *hostedWorld {
 	t.Helper()
-	env := []string{facilitatorsFile(t, "later", local, all...), fmt.Sprintf("MARKET_EXPOSURE_USD=%d.%03d", 2*prices/1000, 2*prices%1000)}
+	env := []string{apptest.FacilitatorsFile(t, map[string]any{"proof": "later"}, local, all...), fmt.Sprintf("MARKET_EXPOSURE_USD=%d.%03d", 2*prices/1000, 2*prices%1000)}
 	return newHostedWorldWith(t, setup, env, local, upstream, all...)
 }
 
@@ -106,10 +106,10 @@ func (w *hostedWorld) words(t *testing.T) (n int) {
 }
 
 // newHeldWorld is a marketplace whose facilitator gives its word at once and settles when it is let go, and where so many prices may be unproved.
-func newHeldWorld(t *testing.T, prices int, work http.HandlerFunc) (*hostedWorld, *hosted, *holder) {
+func newHeldWorld(t *testing.T, prices int, work http.HandlerFunc) (*hostedWorld, *apptest.Hosted, *holder) {
 	t.Helper()
-	h, hold := newHosted(t, supportsUs, nil), newHolder(t)
-	h.does(hold.settles)
+	h, hold := apptest.NewHosted(t, apptest.SupportsUs, nil), newHolder(t)
+	h.Does(hold.settles)
 	return newLaterWorld(t, burst, prices, false, work, h), h, hold
 }
 
@@ -158,7 +158,7 @@ func TestLater_WhatDoesNotFitIsProvedAndServed(t *testing.T) {
 	t.Parallel()
 	w, h, _ := newHeldWorld(t, 1, apptest.Works)
 	_, first := w.call(t)
-	h.does(hurries)
+	h.Does(hurries)
 	_, second := w.call(t)
 	for name, a := range map[string]apptest.Answer{"on a word": first, "on a proof": second} {
 		if a.Status != http.StatusOK {
@@ -179,7 +179,7 @@ func TestLater_WhatDoesNotFitIsProvedAndServed(t *testing.T) {
 func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 	t.Parallel()
 	const fit, callers = 3, 8
-	h := newHosted(t, supportsUs, nil)
+	h := apptest.NewHosted(t, apptest.SupportsUs, nil)
 	w := newLaterWorld(t, burst, fit, false, apptest.Works, h)
 	other := w.Replica(t)
 	apptest.Eventually(t, "the other replica knows the service", func() bool {
@@ -188,7 +188,7 @@ func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 	// It names a transaction that paid something else, so whoever waits for the proof is told soon that there is none.
 	someone := w.Payer(t, apptest.PriceUnits)
 	minted, _ := w.Transfers(t, someone.Address())
-	h.does(func(s settling) { s.say(true, "", minted[0].Transaction) })
+	h.Does(func(s apptest.Settling) { s.Say(true, "", minted[0].Transaction) })
 	terms := w.Challenge(t, w.ask)
 	headers := make([]string, callers)
 	for i := range headers {
@@ -234,7 +234,7 @@ func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 	w.wantFigures(t, "once all have lapsed", 0, 0, fit)
 
 	// Nothing is unproved any more, and its word is worth nothing on any replica.
-	h.does(hurries)
+	h.Does(hurries)
 	for _, door := range []apptest.Asking{w.ask, other.At(t, w.ask)} {
 		if a := w.Send(t, door, w.SignFor(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask), 60)); a.Status != http.StatusOK {
 			t.Errorf("after its lies: %d %s", a.Status, a.Body)
@@ -266,7 +266,7 @@ func TestLater_ARefundWaitsForTheProof(t *testing.T) {
 	w.AwaitBooks(t, a.Call(), apptest.Books{State: "failed", Payment: "sent", Outcome: "failed", Reason: "upstream_5xx", Refund: "owed"})
 	w.wantFigures(t, "before it is proved", 0, 1, 0)
 	wantMoved(t, w.World, 0, 0)
-	h.does(settles) // refunds go through it, too
+	h.Does(apptest.Settles) // refunds go through it, too
 	hold.letGo()
 	if w.AwaitRefund(t, a.Call()) == "" {
 		t.Error("the refund has no transaction")
@@ -282,7 +282,7 @@ func TestLater_ARefundWaitsForTheProof(t *testing.T) {
 // A payment that never comes is not given back, whether the service was asked and failed or we died while it was.
 func TestLater_ARefundOfAPaymentThatNeverComesIsVoid(t *testing.T) {
 	t.Parallel()
-	w := newLaterWorld(t, burst, 10, false, apptest.Fails, newHosted(t, supportsUs, lies))
+	w := newLaterWorld(t, burst, 10, false, apptest.Fails, apptest.NewHosted(t, apptest.SupportsUs, lies))
 	header, a := w.call(t)
 	expect(t, "a failure", a, http.StatusBadGateway, "upstream_5xx")
 	w.lapse(t)

@@ -24,7 +24,7 @@ SELECT coalesce(max(pid), 0) FROM pg_stat_activity
 // caller is served when it comes back. The transfer proves it by then, so nobody's word is needed.
 func TestLater_ADeathBeforeTheCommitLeavesAPaymentThatIsFound(t *testing.T) {
 	t.Parallel()
-	w := newLaterWorld(t, burst, 10, false, apptest.Works, newHosted(t, supportsUs, hurries))
+	w := newLaterWorld(t, burst, 10, false, apptest.Works, apptest.NewHosted(t, apptest.SupportsUs, hurries))
 	dies := w.Replica(t)
 	apptest.Eventually(t, "the other replica knows the service", func() bool {
 		return w.Send(t, dies.At(t, w.ask), "").Status == http.StatusPaymentRequired
@@ -97,7 +97,7 @@ func TestLater_ADeathWhileTheServiceWorksWaitsForTheProof(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	var let sync.Once
-	h := newHosted(t, supportsUs, nil)
+	h := apptest.NewHosted(t, apptest.SupportsUs, nil)
 	hold := newHolder(t)
 	w := newLaterWorld(t, burst, 10, false, func(rw http.ResponseWriter, r *http.Request) {
 		<-release
@@ -109,14 +109,14 @@ func TestLater_ADeathWhileTheServiceWorksWaitsForTheProof(t *testing.T) {
 		return w.Send(t, dies.At(t, w.ask), "").Status == http.StatusPaymentRequired
 	})
 	good, bad := w.Payer(t, apptest.PriceUnits), w.Payer(t, apptest.PriceUnits)
-	h.does(func(s settling) {
-		switch s.signed.From {
+	h.Does(func(s apptest.Settling) {
+		switch s.Signed.From {
 		case good.Address():
 			hold.settles(s)
 		case bad.Address():
 			lies(s)
 		default: // the treasury, which refunds
-			settles(s)
+			apptest.Settles(s)
 		}
 	})
 	terms := w.Challenge(t, w.ask)
@@ -160,7 +160,7 @@ func TestLater_ADeathWhileTheServiceWorksWaitsForTheProof(t *testing.T) {
 // What a facilitator said it had done, and has not, is done by another one, as long as the payment lives.
 func TestLater_AnotherFacilitatorDoesWhatTheFirstOnlySaid(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, lies)
+	h := apptest.NewHosted(t, apptest.SupportsUs, lies)
 	w := newLaterWorld(t, burst, 10, true, apptest.Works, h)
 	_, a := w.call(t)
 	if a.Status != http.StatusOK || w.words(t) != 1 {
@@ -185,7 +185,7 @@ func TestLater_ACallOfAServiceThatRestsIsRefundedOnceItsPaymentIsProved(t *testi
 	expect(t, "while it rests", a, http.StatusServiceUnavailable, "in_cooldown")
 	w.AwaitBooks(t, a.Call(), apptest.Books{State: "cooldown_refused", Payment: "sent", Outcome: "cooldown_refused", Reason: "in_cooldown", Refund: "owed"})
 	w.wantFigures(t, "before it is proved", 0, 1, 0)
-	h.does(settles)
+	h.Does(apptest.Settles)
 	hold.letGo()
 	w.AwaitRefund(t, a.Call())
 	w.AwaitBooks(t, a.Call(), apptest.Books{State: "cooldown_refused", Payment: "final", Outcome: "cooldown_refused", Reason: "in_cooldown", Refund: "confirmed"})
@@ -196,7 +196,7 @@ func TestLater_ACallOfAServiceThatRestsIsRefundedOnceItsPaymentIsProved(t *testi
 // Once it is proved, a payment that was believed is like any other: the chain may take it back, and it is sent again.
 func TestLater_AProvedPaymentThatDropsOutComesBack(t *testing.T) {
 	t.Parallel()
-	w := newLaterWorld(t, apptest.Setup{Burst: 900, Confirmations: deep}, 10, false, apptest.Works, newHosted(t, supportsUs, hurries))
+	w := newLaterWorld(t, apptest.Setup{Burst: 900, Confirmations: deep}, 10, false, apptest.Works, apptest.NewHosted(t, apptest.SupportsUs, hurries))
 	header := w.Sign(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask))
 	a := w.Send(t, w.ask, header)
 	w.AwaitBooks(t, a.Call(), apptest.Books{State: "served", Payment: "mined", Outcome: "served", Reason: "ok"})

@@ -7,6 +7,7 @@ import (
 	"market/internal/facilitator"
 	"market/internal/refund"
 	"market/internal/upstream"
+	"market/internal/watch"
 )
 
 // An Option changes how an App is put together. They are for tests, which put a facilitator between us and our engine that lies, loses
@@ -32,6 +33,9 @@ func WithResolver(r upstream.Resolver) Option { return func(a *App) { a.resolver
 
 // WithClock gives the program a clock of its own, which may be wrong.
 func WithClock(now func() time.Time) Option { return func(a *App) { a.now = now } }
+
+// WithPace looks more often for what has stopped, and waits less until it tells.
+func WithPace(p watch.Pace) Option { return func(a *App) { a.pace = p } }
 
 // Guarded lets services be at public addresses alone, in development mode too.
 func Guarded() Option { return func(a *App) { a.guarded = true } }

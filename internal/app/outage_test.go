@@ -104,10 +104,10 @@ func (v *town) outages(t *testing.T) []map[string]any {
 	return all
 }
 
-// notices counts the notices of outages that are open, and those that are settled.
+// notices counts the notices of outages that are open, and those that are over.
 func (v *town) notices(t *testing.T) (open, settled int) {
 	t.Helper()
-	const noticesSQL = `SELECT count(*) FILTER (WHERE settled_at IS NULL), count(*) FILTER (WHERE settled_at IS NOT NULL) FROM notices WHERE kind = 'outage'`
+	const noticesSQL = `SELECT count(*) FILTER (WHERE calm_since IS NULL), count(*) FILTER (WHERE calm_since IS NOT NULL) FROM notices WHERE kind = 'outage'`
 	if err := v.DB.QueryRow(t.Context(), noticesSQL).Scan(&open, &settled); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// assetTime bounds the check of one network's assets at the start.
+	// assetTime bounds the check of one network and its assets at the start.
 	assetTime = 30 * time.Second
 	// headAgeMax is how old the newest block may be before the node counts as stuck.
 	headAgeMax = 60 * time.Second
@@ -30,6 +30,7 @@ const (
 type rail struct {
 	network  chain.Network
 	node     *chain.Node
+	nodes    []string            // what it is made of: names of sources
 	engine   *facilitator.Engine // nil where only others settle
 	failover *facilitator.Failover
 	settler  delivery.Settler // of callers' payments
@@ -42,7 +43,7 @@ type rail struct {
 
 type rails []rail
 
-// openRails connects to every configured network and refuses to start on a lie: a node of another chain, a token with another domain.
+// openRails opens every configured network. It refuses to start on a lie of a node, and not because none answers.
 func (a *App) openRails(ctx, background context.Context, c config.Config) (rails, error) {
 	k, err := keysOf(c)
 	if err != nil {
@@ -54,12 +55,12 @@ func (a *App) openRails(ctx, background context.Context, c config.Config) (rails
 	}
 	var open rails
 	for _, n := range c.Networks {
-		r := rail{network: networkOf(n), treasury: k.treasury, retired: k.retired, gas: k.gas.Address()}
-		if r.node, err = chain.Dial(ctx, r.network); err != nil {
+		r := rail{network: networkOf(n), nodes: nodeNames(n), treasury: k.treasury, retired: k.retired, gas: k.gas.Address()}
+		if r.node, err = openNode(n, a.sources, a.log); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
 		a.closers = append(a.closers, func(context.Context) error { r.node.Close(); return nil })
-		if err := checkAssets(ctx, r.node); err != nil {
+		if err := checkNode(ctx, r.node, a.log); err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
 		if err := a.openFacilitators(background, c, &r, k.gas, others); err != nil {
@@ -81,7 +82,7 @@ func (a *App) openFacilitators(background context.Context, c config.Config, r *r
 		if err != nil {
 			return err
 		}
-		a.running.Go(func() { r.engine.Run(background) })
+		a.loop(background, "engine/"+r.network.ID, r.engine.Run)
 	}
 	links, err := a.link(c, r, others)
 	if err != nil {
@@ -89,16 +90,6 @@ func (a *App) openFacilitators(background context.Context, c config.Config, r *r
 	}
 	r.failover = facilitator.NewFailover(r.node, r.treasuries(), links, time.Now)
 	return nil
-}
-
-func checkAssets(ctx context.Context, node *chain.Node) error {
-	checking, cancel := context.WithTimeout(ctx, assetTime)
-	defer cancel()
-	var errs []error
-	for _, asset := range node.Network().Assets {
-		errs = append(errs, node.CheckAsset(checking, asset))
-	}
-	return errors.Join(errs...)
 }
 
 // treasuries returns every address of ours that callers' money is, or was, paid to.
@@ -172,8 +163,11 @@ func openKey(name string, k config.Key) (chain.Key, error) {
 
 func networkOf(n config.Network) chain.Network {
 	out := chain.Network{
-		ID: n.ID, ChainID: n.ChainID, V1Name: n.V1Name, RPC: n.RPC, Confirmations: n.Confirmations, ServeAtDepth: n.ServeAtDepth,
+		ID: n.ID, ChainID: n.ChainID, V1Name: n.V1Name, Confirmations: n.Confirmations, ServeAtDepth: n.ServeAtDepth,
 		Explorer: n.Explorer, FloorUSD: n.FloorUSD,
+	}
+	for _, node := range n.RPC {
+		out.RPC = append(out.RPC, node.URL)
 	}
 	for _, a := range n.Assets {
 		out.Assets = append(out.Assets, chain.Asset{Address: common.HexToAddress(a.Address), Symbol: a.Symbol, Decimals: a.Decimals,
@@ -198,7 +192,7 @@ func (rs rails) delivery() []delivery.Rail {
 		if r.gas != (common.Address{}) {
 			wallets = append(wallets, r.gas)
 		}
-		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Words: r.words, Treasury: r.treasury.Address(),
+		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Units: r.failover, Words: r.words, Treasury: r.treasury.Address(),
 			Ours: wallets, Gas: r.gas})
 	}
 	return out
@@ -208,10 +202,32 @@ func (rs rails) delivery() []delivery.Rail {
 func (rs rails) refund() map[string]refund.Rail {
 	out := map[string]refund.Rail{}
 	for _, r := range rs {
-		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: r.sender,
+		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: r.sender, Units: refundUnits{r.failover},
 			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...)}
 	}
 	return out
+}
+
+// refundUnits are the units of a network as refunds use them.
+type refundUnits struct{ *facilitator.Failover }
+
+// Reserve sets one aside for a refund.
+func (u refundUnits) Reserve(ctx context.Context, unitOf string) (refund.Reservation, error) {
+	reserved, err := u.ReserveRefund(ctx, unitOf)
+	if err != nil {
+		return nil, err
+	}
+	return reserved, nil
+}
+
+// limited says from memory why nobody settles on a network now; nil where somebody does.
+func (rs rails) limited(network string) error {
+	for _, r := range rs {
+		if r.network.ID == network {
+			return r.failover.Limited()
+		}
+	}
+	return nil
 }
 
 // notary signs what the treasuries say: receipts, and the terms of calls.
@@ -223,7 +239,7 @@ func (rs rails) notary() payment.Notary {
 	return payment.NewNotary(keys...)
 }
 
-// checks returns the direct readiness check of each network: its head moves, and a facilitator can settle and refund: our engine whose gas
+// checks returns the direct readiness check of each network: it is the one that is configured, its head moves, and a facilitator can settle and refund: our engine whose gas
 // key can pay for it, or another one that has said so a moment ago.
 func (rs rails) checks() map[string]readiness.Check {
 	out := map[string]readiness.Check{}
@@ -236,6 +252,9 @@ func (rs rails) checks() map[string]readiness.Check {
 // checkOf is the check of a network on which somebody settles.
 func checkOf(node *chain.Node, settles func(context.Context) error) readiness.Check {
 	return func(ctx context.Context) error {
+		if err := node.Check(ctx); err != nil {
+			return err
+		}
 		head, err := node.FreshHead(ctx)
 		if err != nil {
 			return err

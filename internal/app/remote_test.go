@@ -16,7 +16,7 @@ import (
 // Without a gas key of ours, calls are settled and refunded through somebody else's facilitator.
 func TestRemote_SettlesACallAndARefund(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, settles)
+	h := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
 	w := newHostedWorld(t, false, apptest.Works, h)
 	payer := w.Payer(t, 2*apptest.PriceUnits)
 	served := w.Pay(t, payer, w.Challenge(t, w.ask), w.ask)
@@ -41,23 +41,23 @@ func TestRemote_SettlesACallAndARefund(t *testing.T) {
 func TestRemote_ItsWordIsNoProof(t *testing.T) {
 	t.Parallel()
 	nobody := common.HexToHash("0x5e77aa0000000000000000000000000000000000000000000000000000000001")
-	h := newHosted(t, supportsUs, nil)
+	h := apptest.NewHosted(t, apptest.SupportsUs, nil)
 	w := newHostedWorld(t, false, apptest.Works, h)
 	terms := w.Challenge(t, w.ask)
-	lies := map[string]func(settling){
-		"a yes about a transaction of nobody": func(s settling) { s.say(true, "", nobody) },
-		"a yes without a transaction":         func(s settling) { s.say(true, "", common.Hash{}) },
-		"a no":                                declines("insufficient_funds"),
-		"a no of the nonce":                   declines("invalid_exact_evm_nonce_already_used"),
-		"pending, and nobody sent it":         func(s settling) { s.say(false, "settlement_pending", nobody) },
-		"HTML":                                replies(200, "<html>"),
-		"trouble":                             replies(500, `{"error":"oops"}`),
-		"it hangs up":                         func(settling) { panic(http.ErrAbortHandler) },
-		"a redirect":                          func(s settling) { http.Redirect(s.w, s.r, "/elsewhere", http.StatusPermanentRedirect) },
+	lies := map[string]func(apptest.Settling){
+		"a yes about a transaction of nobody": func(s apptest.Settling) { s.Say(true, "", nobody) },
+		"a yes without a transaction":         func(s apptest.Settling) { s.Say(true, "", common.Hash{}) },
+		"a no":                                apptest.Declines("insufficient_funds"),
+		"a no of the nonce":                   apptest.Declines("invalid_exact_evm_nonce_already_used"),
+		"pending, and nobody sent it":         func(s apptest.Settling) { s.Say(false, "settlement_pending", nobody) },
+		"HTML":                                apptest.Replies(200, "<html>"),
+		"trouble":                             apptest.Replies(500, `{"error":"oops"}`),
+		"it hangs up":                         func(apptest.Settling) { panic(http.ErrAbortHandler) },
+		"a redirect":                          func(s apptest.Settling) { http.Redirect(s.W, s.R, "/elsewhere", http.StatusPermanentRedirect) },
 	}
 	var told sync.WaitGroup
-	by, calls := map[common.Address]func(settling){}, make(chan string, len(lies))
-	h.does(func(s settling) { by[s.signed.From](s) })
+	by, calls := map[common.Address]func(apptest.Settling){}, make(chan string, len(lies))
+	h.Does(func(s apptest.Settling) { by[s.Signed.From](s) })
 	headers := map[string]string{}
 	for name, how := range lies {
 		payer := w.Payer(t, apptest.PriceUnits)
@@ -93,7 +93,7 @@ func TestRemote_ItsWordIsNoProof(t *testing.T) {
 // A facilitator that throttles us, or wants money from us, is the rail's trouble: whoever comes next is not charged and told to come back.
 func TestRemote_AFacilitatorThatTurnsUsAwayIsNobodysFault(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, replies(http.StatusTooManyRequests, ""))
+	h := apptest.NewHosted(t, apptest.SupportsUs, apptest.Replies(http.StatusTooManyRequests, ""))
 	w := newHostedWorld(t, false, apptest.Works, h)
 	terms := w.Challenge(t, w.ask)
 	wantPending(t, "it has seen the payment", w.Pay(t, w.Payer(t, apptest.PriceUnits), terms, w.ask))
@@ -102,8 +102,8 @@ func TestRemote_AFacilitatorThatTurnsUsAwayIsNobodysFault(t *testing.T) {
 		a.Code() != "released" && a.Code() != "not_ready" {
 		t.Errorf("while it rests: %d %s", a.Status, a.Body)
 	}
-	if h.asked.Load() != 1 || w.service.Asked() != 0 || len(w.OpenStrikes(t, w.service.Slug)) != 0 {
-		t.Errorf("it was asked %d times, the service %d times", h.asked.Load(), w.service.Asked())
+	if h.Asked.Load() != 1 || w.service.Asked() != 0 || len(w.OpenStrikes(t, w.service.Slug)) != 0 {
+		t.Errorf("it was asked %d times, the service %d times", h.Asked.Load(), w.service.Asked())
 	}
 }
 
@@ -111,14 +111,14 @@ func TestRemote_AFacilitatorThatTurnsUsAwayIsNobodysFault(t *testing.T) {
 func TestRemote_APaymentThatMovedIsServed(t *testing.T) {
 	t.Parallel()
 	nobody := common.HexToHash("0x5e77aa0000000000000000000000000000000000000000000000000000000002")
-	h := newHosted(t, supportsUs, nil)
+	h := apptest.NewHosted(t, apptest.SupportsUs, nil)
 	w := newHostedWorld(t, false, apptest.Works, h)
-	for name, how := range map[string]func(settling){
-		"it says that it is pending": func(s settling) { s.behind(); s.say(false, "settlement_pending", nobody) },
-		"it hangs up":                func(s settling) { s.behind(); panic(http.ErrAbortHandler) },
-		"it says no":                 func(s settling) { s.behind(); declines("insufficient_funds")(s) },
+	for name, how := range map[string]func(apptest.Settling){
+		"it says that it is pending": func(s apptest.Settling) { s.Behind(); s.Say(false, "settlement_pending", nobody) },
+		"it hangs up":                func(s apptest.Settling) { s.Behind(); panic(http.ErrAbortHandler) },
+		"it says no":                 func(s apptest.Settling) { s.Behind(); apptest.Declines("insufficient_funds")(s) },
 	} {
-		h.does(how)
+		h.Does(how)
 		asked := w.service.Asked()
 		header := w.Sign(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask))
 		a := w.Send(t, w.ask, header)
@@ -137,7 +137,7 @@ func TestRemote_APaymentThatMovedIsServed(t *testing.T) {
 // A payer that has spent its money meanwhile is told so, because our own node sees it.
 func TestRemote_APayerThatOurNodeSeesWithoutFundsIsToldSo(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, settles)
+	h := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
 	w := newHostedWorld(t, false, apptest.Works, h)
 	payer := w.Payer(t, apptest.PriceUnits)
 	terms := w.Challenge(t, w.ask)
@@ -146,7 +146,7 @@ func TestRemote_APayerThatOurNodeSeesWithoutFundsIsToldSo(t *testing.T) {
 	}
 	// It is known by now, so its balance is not looked at before it is settled: our node is asked then, and the facilitator is not.
 	expect(t, "without funds", w.Pay(t, payer, terms, w.ask), http.StatusPaymentRequired, "settle_rejected")
-	if n := h.asked.Load(); n != 1 {
+	if n := h.Asked.Load(); n != 1 {
 		t.Errorf("the facilitator was asked %d times, want once", n)
 	}
 	wantMoved(t, w.World, 1, 0)
@@ -155,12 +155,12 @@ func TestRemote_APayerThatOurNodeSeesWithoutFundsIsToldSo(t *testing.T) {
 // The first facilitator is confused and then gone; ours, after it in the file, settles and refunds.
 func TestRemote_OurOwnEngineSettlesWhatTheFirstOneDoesNot(t *testing.T) {
 	t.Parallel()
-	first := newHosted(t, supportsUs, replies(http.StatusBadGateway, "<html>"))
+	first := apptest.NewHosted(t, apptest.SupportsUs, apptest.Replies(http.StatusBadGateway, "<html>"))
 	w := newHostedWorld(t, true, apptest.Works, first)
 	payer := w.Payer(t, 2*apptest.PriceUnits)
 	terms := w.Challenge(t, w.ask)
-	if a := w.Pay(t, payer, terms, w.ask); a.Status != http.StatusOK || first.asked.Load() != 1 {
-		t.Fatalf("the first is confused: %d %s, asked %d times", a.Status, a.Body, first.asked.Load())
+	if a := w.Pay(t, payer, terms, w.ask); a.Status != http.StatusOK || first.Asked.Load() != 1 {
+		t.Fatalf("the first is confused: %d %s, asked %d times", a.Status, a.Body, first.Asked.Load())
 	}
 	first.Close()
 	w.service.Do(apptest.Fails)
@@ -175,12 +175,12 @@ func TestRemote_OurOwnEngineSettlesWhatTheFirstOneDoesNot(t *testing.T) {
 // B71, #1692: with nobody to settle the doors are closed before anything is charged, and open again by themselves.
 func TestRemote_WithNobodyToSettleNothingIsTaken(t *testing.T) {
 	t.Parallel()
-	first, second := newHosted(t, supportsUs, settles), newHosted(t, supportsUs, settles)
+	first, second := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles), apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
 	w := newHostedWorld(t, false, apptest.Works, first, second)
 	terms := w.Challenge(t, w.ask)
 	first.Close()
-	if a := w.Pay(t, w.Payer(t, apptest.PriceUnits), terms, w.ask); a.Status != http.StatusOK || second.asked.Load() != 1 {
-		t.Fatalf("the first is gone: %d %s, the second was asked %d times", a.Status, a.Body, second.asked.Load())
+	if a := w.Pay(t, w.Payer(t, apptest.PriceUnits), terms, w.ask); a.Status != http.StatusOK || second.Asked.Load() != 1 {
+		t.Fatalf("the first is gone: %d %s, the second was asked %d times", a.Status, a.Body, second.Asked.Load())
 	}
 	header := w.Sign(t, w.Payer(t, apptest.PriceUnits), terms)
 	second.Close()
@@ -193,59 +193,60 @@ func TestRemote_WithNobodyToSettleNothingIsTaken(t *testing.T) {
 		unpaid := w.Send(t, w.ask, "")
 		return unpaid.Status == http.StatusServiceUnavailable && unpaid.Code() == "not_ready"
 	})
-	second.reopen(t)
+	second.Reopen(t)
 	apptest.Eventually(t, "the same payment is served", func() bool { return w.Send(t, w.ask, header).Status == http.StatusOK })
 	wantMoved(t, w.World, 2, 0)
 }
 
-// The program does not start where nobody settles, and says in one line who said what.
+// The program does not start where everybody has answered and nobody settles, and says in one line who said what: that is a mistake of the configuration.
+// Whoever is gone, or answers something else, may settle in a moment.
 func TestRemote_ANetworkThatNobodySupportsIsRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
-	gone := newHosted(t, supportsUs, settles)
-	gone.Close()
-	for name, tt := range map[string]struct {
-		all  []*hosted
-		want []string
-	}{
-		"it supports another network": {[]*hosted{newHosted(t, strings.ReplaceAll(supportsUs, "84532", "8453"), nil)}, []string{"facilitator hosted-a supports eip155:8453 (v2)"}},
-		"it supports another scheme":  {[]*hosted{newHosted(t, strings.ReplaceAll(supportsUs, "exact", "upto"), nil)}, []string{"facilitator hosted-a supports no network"}},
-		"it answers HTML":             {[]*hosted{newHosted(t, "<html>", nil)}, []string{"facilitator hosted-a: supported: it answers no JSON"}},
-		"one is gone and one supports another": {[]*hosted{gone, newHosted(t, strings.ReplaceAll(supportsUs, "84532", "8453"), nil)},
-			[]string{"facilitator hosted-a: supported: it cannot be reached", "facilitator hosted-b supports eip155:8453 (v2)"}},
+	for name, tt := range map[string]struct{ supports, want string }{
+		"it supports another network": {strings.ReplaceAll(apptest.SupportsUs, "84532", "8453"), "facilitator hosted-a supports eip155:8453 (v2)"},
+		"it supports another scheme":  {strings.ReplaceAll(apptest.SupportsUs, "exact", "upto"), "facilitator hosted-a supports no network"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text := startFails(t, hostedFile(t, false, tt.all...), "MARKET_GAS_KEY=")
-			for _, want := range append(tt.want, "network "+devnet.NetworkID+": no facilitator settles on it") {
+			text := startFails(t, apptest.HostedFile(t, false, apptest.NewHosted(t, tt.supports, nil)), "MARKET_GAS_KEY=")
+			for _, want := range []string{tt.want, "network " + devnet.NetworkID + ": no facilitator apptest.Settles on it"} {
 				if !strings.Contains(text, want) || strings.Contains(text, "\n") || strings.Contains(text, "hunter2") {
 					t.Errorf("%q, want one line that says %q", text, want)
 				}
 			}
 		})
 	}
-	w := newHostedWorld(t, false, apptest.Works, gone, newHosted(t, supportsUs, settles))
+	gone, confused := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles), apptest.NewHosted(t, "<html>", nil)
+	elsewhere := apptest.NewHosted(t, strings.ReplaceAll(apptest.SupportsUs, "84532", "8453"), nil)
+	gone.Close()
+	w := newHostedWorld(t, false, apptest.Works, gone, confused, elsewhere)
+	if a := w.Send(t, w.ask, ""); a.Status != http.StatusServiceUnavailable || a.Code() != "not_ready" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("while nobody apptest.Settles: %d %s", a.Status, a.Body)
+	}
+	gone.Reopen(t)
+	apptest.Eventually(t, "it apptest.Settles once it is there", func() bool { return w.Send(t, w.ask, "").Status == http.StatusPaymentRequired })
 	if a := w.Pay(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask), w.ask); a.Status != http.StatusOK {
-		t.Errorf("another one supports it: %d %s", a.Status, a.Body)
+		t.Errorf("it is there: %d %s", a.Status, a.Body)
 	}
 }
 
 // A refund is sent again, and no oftener than a facilitator may be asked, until it is on the chain.
 func TestRemote_ARefundOutlivesAFacilitatorThatIsConfused(t *testing.T) {
 	t.Parallel()
-	h := newHosted(t, supportsUs, settles)
+	h := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
 	w := newHostedWorld(t, false, apptest.Fails, h)
 	payer := w.Payer(t, apptest.PriceUnits)
-	h.does(func(s settling) {
-		if s.signed.From == payer.Address() {
-			settles(s)
+	h.Does(func(s apptest.Settling) {
+		if s.Signed.From == payer.Address() {
+			apptest.Settles(s)
 			return
 		}
-		replies(500, "<html>")(s)
+		apptest.Replies(500, "<html>")(s)
 	})
 	failed := w.Pay(t, payer, w.Challenge(t, w.ask), w.ask)
 	expect(t, "a failure", failed, http.StatusBadGateway, "upstream_5xx")
-	apptest.Eventually(t, "the refund was tried", func() bool { return h.asked.Load() >= 2 })
-	h.does(settles)
+	apptest.Eventually(t, "the refund was tried", func() bool { return h.Asked.Load() >= 2 })
+	h.Does(apptest.Settles)
 	w.Shift(t, time.Minute)
 	if w.AwaitRefund(t, failed.Call()) == "" {
 		t.Error("the refund has no transaction")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"market/internal/pulse"
 	"market/internal/replica"
 )
 
@@ -31,6 +32,7 @@ func (a *App) beat(ctx context.Context) {
 		if err := a.beatOnce(ctx); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("heartbeat")
 		}
+		pulse.Beat(ctx, replica.Every)
 	}
 }
 

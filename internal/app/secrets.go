@@ -42,6 +42,9 @@ func (a *App) reseal(ctx context.Context, s catalog.Secrets) {
 	if len(all.Lost) > 0 {
 		a.log.Error().Strs("services", all.Lost).Msg("secrets of services open with none of the keys: these services can not be called")
 	}
+	if len(all.Unsigned) > 0 {
+		a.log.Error().Strs("services", all.Unsigned).Msg("secrets of webhooks open with none of the keys: make another one for each of these services, or their providers are told by mail alone")
+	}
 }
 
 // servicesBroke tells the operator of services that cannot be asked any more: their callers are told to come again, and somebody has to see to it.

@@ -17,10 +17,12 @@ const (
 	Relist  Action = "relist"  // a service is put back on the shelf
 	Suspend Action = "suspend" // a service is taken off it
 	Recount Action = "recount" // evidence was excused, and by what is left its service belongs elsewhere
+	// SourceTried is that somebody said that a source is topped up, so that it is asked before its window ends.
+	SourceTried Action = "source_tried"
 )
 
 // Actions returns every action.
-func Actions() []Action { return []Action{Void, Uphold, Relist, Suspend, Recount} }
+func Actions() []Action { return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried} }
 
 // A Kind is what a decision can be about.
 type Kind string
@@ -28,20 +30,22 @@ type Kind string
 const (
 	KindStrike  Kind = "strike"
 	KindService Kind = "service"
+	KindSource  Kind = "source"
 )
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{KindStrike, KindService} }
+func Kinds() []Kind { return []Kind{KindStrike, KindService, KindSource} }
 
-// A Subject is what one decision is about: the id of a strike, the slug of a service.
+// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source.
 type Subject struct {
 	Kind Kind
 	Name string
 }
 
-// Strike and Service name a subject.
+// Strike, Service and Source name a subject.
 func Strike(id uuid.UUID) Subject { return Subject{KindStrike, id.String()} }
 func Service(slug string) Subject { return Subject{KindService, slug} }
+func Source(name string) Subject  { return Subject{KindSource, name} }
 
 // An Entry is one decision.
 type Entry struct {

@@ -21,6 +21,9 @@ func (s *Service) document() document {
 	if limit := capacityDocument(s.Capacity); len(limit) > 0 {
 		d["capacity"] = limit
 	}
+	if notices := noticesDocument(s.Notices); len(notices) > 0 {
+		d[noticesMember] = notices
+	}
 	// Of headers it holds the names and when each was set, which is all that is ever shown.
 	set := map[string]any{}
 	for _, h := range s.Headers {
@@ -95,7 +98,7 @@ func numbersOf(ints []int) []any {
 func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
 // inner are the objects that are patched member by member. The others, schemas and examples, are values and may hold nulls of their own.
-var inner = []string{"probe", "capacity"}
+var inner = []string{"probe", "capacity", noticesMember}
 
 // patched lays a patch over a document: a member that is given replaces the one that stands, null takes it away, and all others stay.
 func (d document) patched(patch map[string]any) document {

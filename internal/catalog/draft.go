@@ -35,7 +35,7 @@ var (
 // reservedSlugs would stand where the API, a page or a command has, or may get, a name of its own. What was listed before a name was reserved keeps it.
 var reservedSlugs = map[string]bool{
 	"admin": true, "api": true, "discovery": true, "facilitator": true, "help": true, "import": true, "market": true, "mcp": true,
-	"new": true, "search": true, "static": true, "try": true, "uphold": true, "void": true,
+	"new": true, "resend": true, "search": true, "static": true, "try": true, "uphold": true, "void": true,
 }
 
 // A Draft is a checked listing that is not stored yet.
@@ -48,6 +48,7 @@ type Draft struct {
 	Probe       Probe
 	Capacity    capacity.Limit
 	Headers     HeaderChange // for Secrets.SetHeaders
+	Notices     Notices
 	Endpoints   []EndpointDraft
 	By          Author // who lists it
 }
@@ -83,6 +84,7 @@ func (f *form) service(d *Draft, rules Rules, merge bool) {
 	d.Probe = f.probe("probe")
 	d.Capacity = f.capacity("capacity")
 	d.Headers = f.headersMember("headers", merge)
+	d.Notices = f.notices(noticesMember, rules)
 }
 
 // ParseEndpointDraft reads the body of a request that adds an endpoint to a service.

@@ -29,13 +29,16 @@ type Edited struct {
 	Service  Service
 	Endpoint *Endpoint // of the service, where one was edited
 	Changed  bool      // false: everything was so already
+	// NoticeSecret signs what is sent to the webhook that the edit named first. It is shown once; zero where none was made.
+	NoticeSecret config.Secret
 }
 
 const updateServiceSQL = `
 UPDATE services
    SET name = $2, description = $3, tags = $4, base_url = $5, probe_method = $6, probe_path = $7, probe_statuses = $8,
        capacity_tenths_per_second = NULLIF($9, 0), capacity_concurrency = NULLIF($10, 0), probe_body = $11,
-       base_url_since = CASE WHEN base_url = $5 THEN base_url_since ELSE market_now() END
+       base_url_since = CASE WHEN base_url = $5 THEN base_url_since ELSE market_now() END,
+       notice_email = NULLIF($12, ''), notice_webhook = NULLIF($13, '')
  WHERE id = $1`
 
 // EditService changes what a service says of itself. What comes out is checked as a whole, as if it were new, with every problem at once; the same
@@ -51,14 +54,22 @@ func (st Store) EditService(ctx context.Context, tx pgx.Tx, slug string, edit Ed
 	}
 	then := s
 	then.Name, then.Description, then.Tags, then.BaseURL, then.Probe, then.Capacity = d.Name, d.Description, d.Tags, d.BaseURL, d.Probe, d.Capacity
+	then.Notices = d.Notices
 	if !sameValue(map[string]any(s.document()), map[string]any(then.document())) {
 		_, err = tx.Exec(ctx, updateServiceSQL, s.ID, then.Name, then.Description, then.Tags, then.BaseURL, then.Probe.Method, then.Probe.Path,
-			then.Probe.Statuses.String(), int(then.Capacity.Rate), then.Capacity.Places, nullable(then.Probe.Body))
+			then.Probe.Statuses.String(), int(then.Capacity.Rate), then.Capacity.Places, nullable(then.Probe.Body),
+			then.Notices.Email, then.Notices.Webhook)
 		if err != nil {
 			return Edited{}, fmt.Errorf("edit service %s: %w", slug, err)
 		}
 	}
-	return st.editHeaders(ctx, tx, &s, d.Headers, edit)
+	made, err := edit.Secrets.noticeSecret(ctx, tx, s.ID, then.Notices)
+	if err != nil {
+		return Edited{}, err
+	}
+	edited, err := st.editHeaders(ctx, tx, &s, d.Headers, edit)
+	edited.NoticeSecret = made
+	return edited, err
 }
 
 // EditHeaders changes the headers of a service and nothing else.

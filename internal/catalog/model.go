@@ -34,6 +34,7 @@ type Service struct {
 	BaseURLSince time.Time
 	Headers      []ServiceHeader
 	Secret       ServiceSecret
+	Notices      Notices // where its provider is told what becomes of it
 	Endpoints    []*Endpoint
 
 	// Broken says what is wrong with the stored row; empty for a good one. A broken service is shown and can't be called.

@@ -99,7 +99,15 @@ func (n *Node) authorizationUsedAt(ctx context.Context, asset, authorizer common
 
 // LapsedAt proves that an authorization has not paid and never will: its nonce is unused at a block of this depth whose time is
 // validBefore or later. False means not proved, which is no proof of the contrary.
-func (n *Node) LapsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, validBefore uint64, depth int) (bool, error) {
+func (n *Node) LapsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, validBefore uint64, depth int) (lapsed bool, err error) {
+	err = OneView(ctx, func(ctx context.Context) error {
+		lapsed, err = n.lapsedAt(ctx, asset, authorizer, nonce, validBefore, depth)
+		return err
+	})
+	return lapsed, err
+}
+
+func (n *Node) lapsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, validBefore uint64, depth int) (bool, error) {
 	head, err := n.FreshHead(ctx)
 	if err != nil {
 		return false, err
@@ -114,7 +122,7 @@ func (n *Node) LapsedAt(ctx context.Context, asset, authorizer common.Address, n
 		return false, err
 	}
 	if b.Number != number {
-		return false, troubleOf("eth_getBlockByNumber", errNoBlock)
+		return false, troubleOf(blockMethod, errNoBlock)
 	}
 	if b.Time < validBefore {
 		return false, nil
@@ -126,16 +134,23 @@ func (n *Node) LapsedAt(ctx context.Context, asset, authorizer common.Address, n
 // UsedAt says whether the asset had taken or cancelled a nonce at the block of this depth, and which block that is. False also where the
 // chain is shorter.
 func (n *Node) UsedAt(ctx context.Context, asset, authorizer common.Address, nonce common.Hash, depth int) (used bool, block uint64, err error) {
-	head, err := n.FreshHead(ctx)
+	err = OneView(ctx, func(ctx context.Context) error {
+		head, err := n.FreshHead(ctx)
+		if err != nil {
+			return err
+		}
+		var reached bool
+		if block, reached = atDepth(head.Number, depth); !reached {
+			used = false
+			return nil
+		}
+		used, err = n.authorizationUsedAt(ctx, asset, authorizer, nonce, hexutil.EncodeUint64(block))
+		return err
+	})
 	if err != nil {
 		return false, 0, err
 	}
-	number, ok := atDepth(head.Number, depth)
-	if !ok {
-		return false, 0, nil
-	}
-	used, err = n.authorizationUsedAt(ctx, asset, authorizer, nonce, hexutil.EncodeUint64(number))
-	return used, number, err
+	return used, block, nil
 }
 
 // atDepth is the number of the block that stands at a depth under a head, 1 being the head; false where the chain is shorter.

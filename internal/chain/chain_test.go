@@ -39,7 +39,7 @@ func TestNode_CheckAsset_NamesWhatDiffers(t *testing.T) {
 		}
 	}
 	// The same contract on a network that is configured with another chain id signs for nobody.
-	elsewhere := &Node{network: g.node.network, rpc: g.node.rpc, now: g.node.now}
+	elsewhere := &Node{network: g.node.network, endpoints: g.node.endpoints, current: g.node.endpoints[0], now: g.node.now}
 	elsewhere.network.ChainID = 8453
 	var differs *AssetError
 	if err := elsewhere.CheckAsset(t.Context(), g.asset); !errors.As(err, &differs) || differs.Field != "DOMAIN_SEPARATOR" {

@@ -39,9 +39,17 @@ func (n *Node) FindSettlement(ctx context.Context, want Expect, fromBlock uint64
 
 var errBehind = errors.New("the node has not reached the block that the search has to cover")
 
-// FindSettlementTo is FindSettlement for a search that has to cover a block. Several machines can answer behind one URL: that nothing was
-// found by one which is behind proves nothing, so it is trouble.
-func (n *Node) FindSettlementTo(ctx context.Context, want Expect, fromBlock, reach uint64) (Proof, bool, error) {
+// FindSettlementTo is FindSettlement for a search that has to cover a block. Endpoints, and machines behind one of them, are some
+// blocks apart: that nothing was found by one which is behind proves nothing, so it is trouble.
+func (n *Node) FindSettlementTo(ctx context.Context, want Expect, fromBlock, reach uint64) (proof Proof, found bool, err error) {
+	err = OneView(ctx, func(ctx context.Context) error {
+		proof, found, err = n.findTo(ctx, want, fromBlock, reach)
+		return err
+	})
+	return proof, found, err
+}
+
+func (n *Node) findTo(ctx context.Context, want Expect, fromBlock, reach uint64) (Proof, bool, error) {
 	head, err := n.FreshHead(ctx)
 	if err != nil {
 		return Proof{}, false, err

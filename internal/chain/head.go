@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/big"
 	"sync"
@@ -9,6 +10,11 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+)
+
+var (
+	errNoBlock = errors.New("the node has no such block")                   // or describes it in part
+	errRange   = errors.New("the node names a number that is out of range") // and that cannot be
 )
 
 // headAge is how long a head may be used again. Chain time is coarser than that on every network.
@@ -38,7 +44,7 @@ func (n *Node) Head(ctx context.Context) (Head, error) {
 	})
 	select {
 	case <-ctx.Done():
-		return Head{}, troubleOf("eth_getBlockByNumber", ctx.Err())
+		return Head{}, troubleOf(blockMethod, ctx.Err())
 	case got := <-shared:
 		if got.Err != nil {
 			return Head{}, got.Err
@@ -56,13 +62,23 @@ func (n *Node) recentHead() (Head, bool) {
 	return n.lastHead.head, true
 }
 
-// FreshHead asks the node.
+// FreshHead asks the node. Of several endpoints one that shows nonsense, is behind another or has stopped is not believed while another one is better.
 func (n *Node) FreshHead(ctx context.Context) (Head, error) {
 	asked := n.now()
-	b, err := n.block(ctx, "latest")
-	if err != nil {
+	var (
+		raw *blockJSON
+		b   block
+	)
+	fits := func() (err error) {
+		if b, err = raw.check(); err != nil {
+			return err
+		}
+		return n.usable(b.Head)
+	}
+	if err := n.callFor(ctx, fits, &raw, blockMethod, latest, false); err != nil {
 		return Head{}, err
 	}
+	n.saw(b.Number)
 	n.lastHead.mu.Lock()
 	defer n.lastHead.mu.Unlock()
 	if asked.After(n.lastHead.at) {
@@ -78,7 +94,7 @@ func (n *Node) BlockTime(ctx context.Context, number uint64) (uint64, error) {
 		return 0, err
 	}
 	if b.Number != number {
-		return 0, troubleOf("eth_getBlockByNumber", errNoBlock)
+		return 0, troubleOf(blockMethod, errNoBlock)
 	}
 	return b.Time, nil
 }
@@ -97,15 +113,16 @@ type blockJSON struct {
 	BaseFee   *hexutil.Big    `json:"baseFeePerGas"`
 }
 
+const blockMethod = "eth_getBlockByNumber"
+
 func (n *Node) block(ctx context.Context, tag string) (block, error) {
-	const method = "eth_getBlockByNumber"
 	var raw *blockJSON
-	if err := n.call(ctx, &raw, method, tag, false); err != nil {
+	if err := n.call(ctx, &raw, blockMethod, tag, false); err != nil {
 		return block{}, err
 	}
 	b, err := raw.check()
 	if err != nil {
-		return block{}, troubleOf(method, err)
+		return block{}, troubleOf(blockMethod, err)
 	}
 	return b, nil
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 	"golang.org/x/sync/singleflight"
 )
@@ -22,79 +22,157 @@ const (
 	batchMax = 50
 )
 
-// A Node is one JSON-RPC endpoint of one network. What it says is believed only as far as one node can be believed, and every number is
-// checked for its range. All methods may be called concurrently and end within callTime of each round trip.
+// A Node is one network over one or more JSON-RPC endpoints, of which one is in use and the others take over where that one refuses, is not reached,
+// or answers with nonsense. What it says is believed only as far as one node can be believed, and every number is checked for its range. All methods
+// may be called concurrently and end within callTime of each endpoint that is asked, or with their context.
 type Node struct {
-	network Network
-	rpc     *rpc.Client
-	now     func() time.Time
+	network   Network
+	endpoints []*endpoint // in the order of the configuration
+	now       func() time.Time
+
+	mu       sync.Mutex
+	current  *endpoint // the last that took over; nil before the first
+	newest   uint64    // the highest head that any endpoint has shown
+	newestAt time.Time // when it was shown last
+
+	checking sync.Mutex
+	checked  bool
 
 	heads    singleflight.Group
 	lastHead cachedHead
 }
 
-// Dial connects to the first RPC URL of the network and makes sure that it serves that chain.
-func Dial(ctx context.Context, network Network) (*Node, error) {
-	return dial(ctx, network, answerMax)
-}
+// Open makes a node of the network's endpoints and asks none of them anything. Gates stand before the endpoints in their order; who has none is free.
+// The error means that the configuration can not be used.
+func Open(network Network, gates ...Gate) (*Node, error) { return open(network, answerMax, gates) }
 
-func dial(ctx context.Context, network Network, answerMax int64) (*Node, error) {
+func open(network Network, answerMax int64, gates []Gate) (*Node, error) {
 	if len(network.RPC) == 0 {
-		return nil, fmt.Errorf("dial %s: no RPC URL", network.ID)
+		return nil, fmt.Errorf("open %s: no RPC URL", network.ID)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 64  // the default of 2 closes most connections under load
-	transport.DisableCompression = true // answers are small, and what arrives is what answerMax counts
-	client := &http.Client{
-		Transport: limited{transport, answerMax},
-		// An endpoint's URL often holds its key, which a redirect would carry elsewhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	conn, err := rpc.DialOptions(ctx, network.RPC[0], rpc.WithHTTPClient(client))
-	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", network.ID, clean(err))
-	}
-	n := &Node{network: network, rpc: conn, now: time.Now}
-	var id hexutil.Uint64
-	if err := n.call(ctx, &id, "eth_chainId"); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("dial %s: %w", network.ID, err)
-	}
-	if uint64(id) != network.ChainID {
-		conn.Close()
-		return nil, fmt.Errorf("dial %s: the node serves chain %d, want %d", network.ID, uint64(id), network.ChainID)
+	n := &Node{network: network, now: time.Now}
+	for i, url := range network.RPC {
+		conn, err := dialEndpoint(url, answerMax)
+		if err != nil {
+			n.Close()
+			return nil, fmt.Errorf("open %s: RPC endpoint %d: %w", network.ID, i+1, err)
+		}
+		e := &endpoint{place: i + 1, rpc: conn, gate: free{}}
+		if i < len(gates) && gates[i] != nil {
+			e.gate = gates[i]
+		}
+		n.endpoints = append(n.endpoints, e)
 	}
 	return n, nil
 }
 
-// Network is what the node was dialled for.
+// Dial opens a node and makes sure that an endpoint answers and that none serves another chain.
+func Dial(ctx context.Context, network Network, gates ...Gate) (*Node, error) {
+	return dial(ctx, network, answerMax, gates...)
+}
+
+func dial(ctx context.Context, network Network, answerMax int64, gates ...Gate) (*Node, error) {
+	n, err := open(network, answerMax, gates)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.identify(ctx); err != nil {
+		n.Close()
+		return nil, fmt.Errorf("dial %s: %w", network.ID, err)
+	}
+	return n, nil
+}
+
+// Check finds out whether the chain is the one that the configuration describes: the endpoints that can be reached serve it, and its assets are what they
+// are said to be. Once that is so it is not asked again. Lies tells an error that only another configuration ends from one that may end by itself.
+func (n *Node) Check(ctx context.Context) error {
+	n.checking.Lock() // whoever comes while another one checks has the same question
+	defer n.checking.Unlock()
+	if n.checked {
+		return nil
+	}
+	if err := n.identify(ctx); err != nil {
+		return err
+	}
+	var errs []error
+	for _, asset := range n.network.Assets {
+		errs = append(errs, n.CheckAsset(ctx, asset))
+	}
+	err := errors.Join(errs...)
+	n.checked = err == nil
+	return err
+}
+
+// Lies says whether an error of a node means that the chain is not the one that the configuration describes.
+func Lies(err error) bool {
+	_, other := errors.AsType[*ChainError](err)
+	_, differs := errors.AsType[*AssetError](err)
+	return other || differs
+}
+
+// identify asks every endpoint that has not said it yet which chain it serves. One that serves another is an error, whatever the others say; one that
+// does not answer is none as long as another does, and is asked before it is used.
+func (n *Node) identify(ctx context.Context) error {
+	errs := make([]error, len(n.endpoints))
+	var asking sync.WaitGroup
+	for i, e := range n.endpoints {
+		if !n.isIdentified(e) {
+			asking.Go(func() { errs[i] = n.examine(ctx, e, false) })
+		}
+	}
+	asking.Wait()
+	var unfit []*unfitError
+	for _, err := range errs {
+		if other, ok := errors.AsType[*ChainError](err); ok {
+			return other
+		}
+		if u, ok := errors.AsType[*unfitError](err); ok {
+			unfit = append(unfit, u)
+		}
+	}
+	switch {
+	case slices.Contains(errs, nil):
+		return nil
+	case len(unfit) == 0:
+		return troubleOf(chainMethod, errs[0]) // the caller left
+	}
+	return troubleOf(chainMethod, n.out(unfit))
+}
+
+const chainMethod = "eth_chainId"
+
+func (n *Node) isIdentified(e *endpoint) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return e.identified
+}
+
+// Network is what the node was opened for.
 func (n *Node) Network() Network { return n.network }
 
 // Close gives the idle connections back.
-func (n *Node) Close() { n.rpc.Close() }
+func (n *Node) Close() {
+	for _, e := range n.endpoints {
+		e.rpc.Close()
+	}
+}
 
 func (n *Node) call(ctx context.Context, result any, method string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	if err := n.rpc.CallContext(ctx, result, method, args...); err != nil {
-		return troubleOf(method, err)
+	return n.callFor(ctx, nil, result, method, args...)
+}
+
+// callFor is a call whose result has to fit what is expected of an endpoint that is used.
+func (n *Node) callFor(ctx context.Context, fits func() error, result any, method string, args ...any) error {
+	q := question{elements: []rpc.BatchElem{{Method: method, Args: args, Result: result}}, single: true, fits: fits}
+	if err := n.ask(ctx, q); err != nil {
+		return err
 	}
-	return nil
+	return q.elements[0].Error
 }
 
 // batch makes one round trip of several calls. An error concerns all of them; each element has its own beside it.
 func (n *Node) batch(ctx context.Context, elements []rpc.BatchElem) error {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	if err := n.rpc.BatchCallContext(ctx, elements); err != nil {
-		return troubleOf("batch", err)
-	}
-	for i := range elements {
-		if elements[i].Error != nil {
-			elements[i].Error = troubleOf(elements[i].Method, elements[i].Error)
-		}
-	}
-	return nil
+	return n.ask(ctx, question{elements: elements})
 }
 
 // whole makes one round trip of several calls, all of which are needed.
@@ -110,8 +188,36 @@ func (n *Node) whole(ctx context.Context, elements []rpc.BatchElem) error {
 	return nil
 }
 
-// errNoBlock is a block that the node does not have, or describes in part.
-var errNoBlock = errors.New("the node has no such block")
+// ask puts a question to the endpoint in use, and where that cannot answer to the next, each once. Its errors are *Trouble.
+func (n *Node) ask(ctx context.Context, q question) error {
+	v := viewOf(ctx)
+	order := []*endpoint{v.endpoint()}
+	if order[0] == nil {
+		order = n.order()
+	}
+	var unfit []*unfitError
+	for i, e := range order {
+		others := len(order) - i - 1
+		err := n.takeOver(ctx, e, others)
+		if err == nil {
+			err = n.roundTrip(ctx, e, q, others)
+		}
+		u, no := errors.AsType[*unfitError](err)
+		switch {
+		case no:
+			unfit = append(unfit, u)
+			continue
+		case err == nil && !v.keep(e):
+			v.lose() // two questions of one view were under way together, and two endpoints answered
+			err = errApart
+		}
+		if err != nil {
+			return troubleOf(q.method(), err)
+		}
+		return nil
+	}
+	v.lose()
+	return troubleOf(q.method(), n.out(unfit))
+}
 
-// errRange is a number of the node that cannot be.
-var errRange = errors.New("the node names a number that is out of range")
+var errApart = errors.New("two endpoints answered what one has to")

@@ -75,6 +75,7 @@ func (n *Node) Receipts(ctx context.Context, transactions []common.Hash) ([]*Rec
 	if head > math.MaxInt64 {
 		return nil, troubleOf("eth_blockNumber", errRange)
 	}
+	n.saw(uint64(head))
 	receipts := make([]*Receipt, len(transactions))
 	for i := range raw {
 		if raw[i] == nil {

@@ -35,21 +35,22 @@ func (n *Node) Tip(ctx context.Context, sender common.Address) (Tip, error) {
 		{Method: "eth_getTransactionCount", Args: []any{sender, "pending"}, Result: &pending},
 		{Method: "eth_getTransactionCount", Args: []any{sender, latest}, Result: &mined},
 		{Method: "eth_getBalance", Args: []any{sender, latest}, Result: &balance},
-		{Method: "eth_getBlockByNumber", Args: []any{latest, false}, Result: &raw},
+		{Method: blockMethod, Args: []any{latest, false}, Result: &raw},
 		{Method: "eth_maxPriorityFeePerGas", Result: &priority},
 	}); err != nil {
 		return Tip{}, err
 	}
 	b, err := raw.check()
 	if err != nil {
-		return Tip{}, troubleOf("eth_getBlockByNumber", err)
+		return Tip{}, troubleOf(blockMethod, err)
 	}
 	if balance == nil || priority == nil || b.baseFee == nil {
-		return Tip{}, troubleOf("eth_getBlockByNumber", errNoFees)
+		return Tip{}, troubleOf(blockMethod, errNoFees)
 	}
 	if pending > nonceMax || mined > nonceMax || b.baseFee.BitLen() > feeBits || priority.ToInt().BitLen() > feeBits {
 		return Tip{}, troubleOf("eth_getTransactionCount", errRange)
 	}
+	n.saw(b.Number)
 	return Tip{
 		Head:         b.Head,
 		PendingNonce: max(uint64(pending), uint64(mined)),
@@ -66,25 +67,27 @@ var errNoFees = errors.New("the node names no balance or no EIP-1559 fees")
 
 // MinedNonceAt is the sender's next nonce as of a block of this depth. False where the chain is shorter.
 func (n *Node) MinedNonceAt(ctx context.Context, sender common.Address, depth int) (nonce, block uint64, ok bool, err error) {
-	head, err := n.FreshHead(ctx)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	number, ok := atDepth(head.Number, depth)
-	if !ok {
-		return 0, 0, false, nil
-	}
 	var mined hexutil.Uint64
-	if err := n.call(ctx, &mined, "eth_getTransactionCount", sender, hexutil.EncodeUint64(number)); err != nil {
+	err = OneView(ctx, func(ctx context.Context) error {
+		head, err := n.FreshHead(ctx)
+		if err != nil {
+			return err
+		}
+		if block, ok = atDepth(head.Number, depth); !ok {
+			return nil
+		}
+		return n.call(ctx, &mined, "eth_getTransactionCount", sender, hexutil.EncodeUint64(block))
+	})
+	if err != nil || !ok {
 		return 0, 0, false, err
 	}
 	if mined > nonceMax {
 		return 0, 0, false, troubleOf("eth_getTransactionCount", errRange)
 	}
-	return uint64(mined), number, true, nil
+	return uint64(mined), block, true, nil
 }
 
-// Send shows signed bytes to the node. An error does not mean that nobody has seen them: see SentAs.
+// Send shows signed bytes to the node: to one endpoint, and to another where that did not take the question. An error does not mean that nobody has seen them: see SentAs.
 func (n *Node) Send(ctx context.Context, raw []byte) error {
 	var hash common.Hash
 	return n.call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))

@@ -90,7 +90,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	if lower, ok := r.Context().Value(capKey{}).(int64); ok {
 		most = min(most, lower)
 	}
-	response.Body = &limitedBody{ReadCloser: response.Body, left: most}
+	response.Body = &limitedBody{ReadCloser: response.Body, left: most, heard: hear(r, response)}
 	return response, nil
 }
 
@@ -103,7 +103,8 @@ func capped(ctx context.Context, bytes int64) context.Context {
 
 type limitedBody struct {
 	io.ReadCloser
-	left int64
+	left  int64
+	heard *heard // keeps the beginning; nil: nobody wants it
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
@@ -112,5 +113,6 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
+	b.heard.keep(p[:n])
 	return n, err
 }

@@ -6,7 +6,7 @@ import "time"
 type Config struct {
 	Dev       bool    `env:"MARKET_DEV" envDefault:"0" expect:"0 or 1" meaning:"development mode: raw keys, http upstreams and private upstream addresses are accepted"`
 	Listen    Address `env:"MARKET_LISTEN" envDefault:"127.0.0.1:4021" expect:"host:port" meaning:"public listener"`
-	OpsListen Address `env:"MARKET_OPS_LISTEN" envDefault:"127.0.0.1:4022" expect:"host:port other than MARKET_LISTEN" meaning:"operations listener: /livez, /readyz"`
+	OpsListen Address `env:"MARKET_OPS_LISTEN" envDefault:"127.0.0.1:4022" expect:"host:port other than MARKET_LISTEN" meaning:"operations listener: /livez, /readyz, /metrics"`
 	// PublicURL has no slash at its end. It is empty only in development, when it is not set and Listen leaves the port to the system.
 	PublicURL string `env:"MARKET_PUBLIC_URL" expect:"an https URL without user, path, query or fragment (http in development)" shown:"http://<MARKET_LISTEN> in development" meaning:"what callers see; every resource URL is built from it"`
 
@@ -39,7 +39,8 @@ type Config struct {
 	AdminToken    Secret        `env:"MARKET_ADMIN_TOKEN" expect:"at least 16 characters" shown:"none: the API takes no admin" meaning:"bearer token of the admin API, and what an admin signs in with at /admin"`
 	ExposureUSD   USD           `env:"MARKET_EXPOSURE_USD" expect:"US dollars such as 25 or 0.50, above 0 and at most 1000000" shown:"none: every facilitator proves first" meaning:"what may be unproved at once on each network, which you may lose: needed where a facilitator has proof later"`
 	FeeBPS        int           `env:"MARKET_FEE_BPS" envDefault:"500" expect:"basis points from 0 to 10000" meaning:"our fee on a call, pinned when its payment is claimed"`
-	LogLevel      LogLevel      `env:"MARKET_LOG_LEVEL" envDefault:"info" expect:"debug, info, warn or error" meaning:"the least that is logged"`
+	Operator      Operator
+	LogLevel      LogLevel `env:"MARKET_LOG_LEVEL" envDefault:"info" expect:"debug, info, warn or error" meaning:"the least that is logged"`
 
 	Networks     []Network     `env:"-"` // read from NetworksFile; at least one
 	Facilitators []Facilitator `env:"-"` // read from FacilitatorsFile; every network has one
@@ -78,6 +79,7 @@ func Load(environ []string) (Config, error) {
 	p.checkKeys(&c)
 	p.checkRanges(&c)
 	p.checkExposure(&c)
+	p.checkOperator(&c.Operator, c.Dev)
 	if err := p.err(); err != nil {
 		return Config{}, err
 	}

@@ -84,7 +84,7 @@ func TestLoad_ProductionDefaultsAreTheDocumentedOnes(t *testing.T) {
 		"fee":             {c.FeeBPS, 500},
 		"log level":       {c.LogLevel, LogLevel("info")},
 		"admin token":     {c.AdminToken.Reveal(), ""},
-		"facilitators":    {fmt.Sprint(c.Facilitators), "[{local local [eip155:84532] receipt  (none) { (none)}}]"},
+		"facilitators":    {fmt.Sprint(c.Facilitators), "[{local local [eip155:84532] receipt  (none) { (none)} {false  0s 0 {0 0}  []}}]"},
 	} {
 		if r.got != r.want {
 			t.Errorf("%s = %v, want %v", name, r.got, r.want)

@@ -7,7 +7,7 @@ import "slices"
 type Desk struct {
 	Dev       bool    `env:"MARKET_DEV" envDefault:"0" expect:"0 or 1" meaning:"development mode: a bare gas key is accepted"`
 	Listen    Address `env:"MARKET_LISTEN" envDefault:"127.0.0.1:4021" expect:"host:port" meaning:"listener: /verify, /settle, /supported"`
-	OpsListen Address `env:"MARKET_OPS_LISTEN" envDefault:"127.0.0.1:4022" expect:"host:port other than MARKET_LISTEN" meaning:"operations listener: /livez, /readyz"`
+	OpsListen Address `env:"MARKET_OPS_LISTEN" envDefault:"127.0.0.1:4022" expect:"host:port other than MARKET_LISTEN" meaning:"operations listener: /livez, /readyz, /metrics"`
 
 	Database Database
 

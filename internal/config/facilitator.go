@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -22,6 +21,8 @@ type Facilitator struct {
 	URL   string // without a slash at its end
 	Token Secret // bearer token; empty: none
 	CDP   CDPKey // signs a token for each request; zero: none
+	// Source is how it runs out. Our own engine is no source: the nodes that it asks are.
+	Source Source
 }
 
 // A CDPKey is an API key of the Coinbase Developer Platform.
@@ -57,13 +58,7 @@ type facilitatorEntry struct {
 	TokenFile  string   `json:"token_file"`
 	CDPKeyFile string   `json:"cdp_key_file"`
 
-	// Not built yet: refused, because an operator who sets a guard relies on it.
-	Metered     json.RawMessage `json:"metered"`
-	RunsOut     json.RawMessage `json:"runs_out"`
-	RetryWindow json.RawMessage `json:"retry_window"`
-	UnitUSD     json.RawMessage `json:"unit_usd"`
-	Guard       json.RawMessage `json:"guard"`
-	BudgetURL   json.RawMessage `json:"budget_url"`
+	sourceEntry
 }
 
 // localFor is what runs without a file: our own engine for everything.
@@ -147,29 +142,18 @@ func (r *report) facilitator(e facilitatorEntry, folder string, dev bool) Facili
 	} else {
 		r.check("proof", e.Proof == ProofReceipt || e.Proof == ProofLater, e.Proof, "receipt or later")
 	}
-	r.unbuilt(e)
 	if e.Kind == KindRemote {
 		r.remote(e, &f, folder, dev)
+		f.Source = r.source(e.sourceEntry)
 		return f
 	}
 	if e.URL != "" || e.TokenFile != "" || e.CDPKeyFile != "" {
 		r.say("kind", "a local facilitator has no url, token_file or cdp_key_file")
 	}
-	return f
-}
-
-func (r *report) unbuilt(e facilitatorEntry) {
-	for _, member := range []struct {
-		name  string
-		value json.RawMessage
-	}{
-		{"metered", e.Metered}, {"runs_out", e.RunsOut}, {"retry_window", e.RetryWindow}, {"unit_usd", e.UnitUSD}, {"guard", e.Guard},
-		{"budget_url", e.BudgetURL},
-	} {
-		if len(member.value) > 0 {
-			r.say(member.name, "not built yet; take it out")
-		}
+	if e.given() {
+		r.say("kind", "a local facilitator does not run out: a guard and what belongs to it are for remote ones and for the nodes of a network")
 	}
+	return f
 }
 
 func (r *report) say(member, text string) {

@@ -12,7 +12,7 @@ func TestLoad_ReadsTheNetworksFile(t *testing.T) {
 		t.Fatalf("networks = %+v", c.Networks)
 	}
 	n, a := c.Networks[0], c.Networks[0].Assets[0]
-	if n.ID != "eip155:84532" || n.ChainID != 84532 || n.V1Name != "base-sepolia" || n.RPC[0] != "http://127.0.0.1:8545" || n.Confirmations != 2 ||
+	if n.ID != "eip155:84532" || n.ChainID != 84532 || n.V1Name != "base-sepolia" || n.RPC[0].URL != "http://127.0.0.1:8545" || n.Confirmations != 2 ||
 		n.ServeAtDepth != 1 || n.Explorer != "https://sepolia.basescan.org" || n.FloorUSD.String() != "0.001" {
 		t.Errorf("network = %+v", n)
 	}

@@ -15,7 +15,7 @@ type Network struct {
 	ID            string          // CAIP-2, "eip155:84532"
 	ChainID       uint64          // the number in ID
 	V1Name        string          // the name that x402 v1 clients know; empty where they know none
-	RPC           []string        // http(s) URLs, of which the first is used; they may hold credentials
+	RPC           []RPC           // its nodes, in the order in which they are used
 	Confirmations int             // blocks from which a transfer is final; the head counts as 1
 	ServeAtDepth  int             // blocks from which a settlement counts as proved; at most Confirmations
 	Explorer      string          // base URL of a block explorer; empty: none
@@ -48,7 +48,7 @@ type networksFile struct {
 type networkEntry struct {
 	ID            string       `json:"id"`
 	V1Name        string       `json:"v1_name"`
-	RPC           []string     `json:"rpc"`
+	RPC           []rpcEntry   `json:"rpc"`
 	Confirmations int          `json:"confirmations"`
 	ServeAtDepth  int          `json:"serve_at_depth"`
 	Explorer      string       `json:"explorer"`
@@ -107,7 +107,7 @@ func (r *report) check(member string, good bool, got any, expected string) {
 }
 
 func (r *report) network(e networkEntry) Network {
-	n := Network{ID: e.ID, V1Name: e.V1Name, RPC: e.RPC, Confirmations: e.Confirmations, ServeAtDepth: e.ServeAtDepth, Explorer: e.Explorer}
+	n := Network{ID: e.ID, V1Name: e.V1Name, RPC: r.rpc(e.RPC), Confirmations: e.Confirmations, ServeAtDepth: e.ServeAtDepth, Explorer: e.Explorer}
 	id := idForm.FindStringSubmatch(e.ID)
 	r.check("id", id != nil, e.ID, "eip155:<chain id>")
 	if id != nil {
@@ -118,12 +118,6 @@ func (r *report) network(e networkEntry) Network {
 	r.check("serve_at_depth", 1 <= e.ServeAtDepth && e.ServeAtDepth <= e.Confirmations, e.ServeAtDepth, "1 to confirmations")
 	r.check("explorer", e.Explorer == "" || isWebURL(e.Explorer), e.Explorer, "an http(s) URL")
 	r.check("rpc", 1 <= len(e.RPC) && len(e.RPC) <= rpcMax, len(e.RPC), fmt.Sprintf("1 to %d URLs", rpcMax))
-	for i, rpc := range e.RPC {
-		// Its text is not repeated: providers put the key into the path.
-		if !isWebURL(rpc) {
-			r.errs = append(r.errs, fmt.Errorf("%s.rpc[%d]: expected an http(s) URL", r.at, i))
-		}
-	}
 	r.check("floor_usd", e.FloorUSD == "" || usdForm.MatchString(e.FloorUSD), e.FloorUSD, "US dollars such as 0.001")
 	if usdForm.MatchString(e.FloorUSD) {
 		n.FloorUSD = decimal.RequireFromString(e.FloorUSD)

@@ -66,11 +66,11 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 		return paid, asRefusal(err)
 	}
 	if err := p.Ready.Ready(ctx, paid.rail.Network.ID); err != nil {
-		return paid, notReady(p.Now().Add(readyRetry), err)
+		return paid, p.closed(err)
 	}
 	head, err := paid.rail.Node.Head(ctx)
 	if err != nil {
-		return paid, notReady(p.Now().Add(readyRetry), err)
+		return paid, p.closed(err)
 	}
 	paid.block = head.Number
 	if err := payment.CheckTerms(paid.signed, paid.offer, head.Time); err != nil {

@@ -3,6 +3,8 @@ package delivery
 import (
 	"context"
 	"time"
+
+	"market/internal/pulse"
 )
 
 // Every does something every so often until ctx ends, for the first time when that has passed. What takes longer is not made up for.
@@ -15,6 +17,7 @@ func Every(ctx context.Context, d time.Duration, do func(context.Context)) {
 			return
 		case <-tick.C:
 			do(ctx)
+			pulse.Beat(ctx, d)
 		}
 	}
 }

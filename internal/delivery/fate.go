@@ -51,7 +51,16 @@ type fate struct {
 	lapsed        bool
 }
 
+// fateOf concludes from several answers, so one node gives all of them.
 func (p *Path) fateOf(ctx context.Context, rail Rail, c openCall) (f fate, err error) {
+	err = chain.OneView(ctx, func(ctx context.Context) error {
+		f, err = fateIn(ctx, rail, c)
+		return err
+	})
+	return f, err
+}
+
+func fateIn(ctx context.Context, rail Rail, c openCall) (f fate, err error) {
 	want, s, depth := c.Signed.Expect(), c.Signed, rail.Network.Confirmations
 	// The nonce is read before the logs, so that whatever used it is in them. The other way round, a transfer between the two reads would
 	// pass for something else.
@@ -59,7 +68,7 @@ func (p *Path) fateOf(ctx context.Context, rail Rail, c openCall) (f fate, err e
 	if err != nil {
 		return fate{}, err
 	}
-	proof, onChain, err := rail.Chain.FindSettlementTo(ctx, want, c.ClaimedBlock-min(c.ClaimedBlock, lookBack), block)
+	proof, onChain, err := rail.Chain.FindSettlementTo(ctx, want, c.lookFrom(), block)
 	if err != nil {
 		return fate{}, err
 	}
@@ -73,6 +82,9 @@ func (p *Path) fateOf(ctx context.Context, rail Rail, c openCall) (f fate, err e
 	f.lapsed, err = rail.Chain.LapsedAt(ctx, s.Asset, s.From, s.Nonce, s.ValidBefore, depth)
 	return f, err
 }
+
+// lookFrom is the first block in which the payment is looked for.
+func (c openCall) lookFrom() uint64 { return c.ClaimedBlock - min(c.ClaimedBlock, lookBack) }
 
 // resolve finds out what became of an authorization that was, or may have been, shown.
 func (p *Path) resolve(ctx context.Context, rail Rail, c openCall) error {
@@ -105,6 +117,14 @@ func (p *Path) follow(ctx context.Context, rail Rail, c openCall) (stands, isFin
 	proof, depth, onChain, err := rail.Chain.Locate(ctx, c.Signed.Expect(), c.Proof.Transaction)
 	if err != nil {
 		return false, false, err
+	}
+	if !onChain {
+		// A node that has not come to the payment's block yet does not have it either: only one that has can say that it is gone.
+		proof, onChain, err = rail.Chain.FindSettlementTo(ctx, c.Signed.Expect(), c.lookFrom(), c.Proof.BlockNumber)
+		if err != nil {
+			return false, false, err
+		}
+		depth = 0
 	}
 	if !onChain {
 		_, err := dropped(ctx, p.DB, c, paymentSent)
@@ -140,7 +160,10 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	sending, cancel := context.WithTimeout(ctx, resendTime)
 	defer cancel()
 	result := rail.Settler.Settle(sending, c.Signed)
-	if result.Status != chain.StatusSettled {
+	switch {
+	case result.Status != chain.StatusSettled && limited(result.Err):
+		return nil // looked at again; that a facilitator is out was told when it was found out
+	case result.Status != chain.StatusSettled:
 		return result.Err // looked at again
 	}
 	return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)

@@ -40,7 +40,11 @@ func (p *Path) Quote(ctx context.Context, r Request) (payment.Challenge, *refusa
 	if no != nil {
 		return payment.Challenge{}, no
 	}
-	return p.challenge(r.Target, offers)
+	challenge, no := p.challenge(r.Target, offers)
+	if no == nil {
+		p.askedToPay()
+	}
+	return challenge, no
 }
 
 // listed refuses a target that is not for sale: for good, or until somebody has put it back, which nobody knows how to date.
@@ -65,17 +69,17 @@ func (p *Path) offers(ctx context.Context, t catalog.Target) ([]payment.Offer, *
 	}
 	var (
 		offers []payment.Offer
-		cause  error
+		causes []error
 	)
 	for _, rail := range p.offered(price) {
 		if err := p.Ready.Ready(ctx, rail.Network.ID); err != nil {
-			cause = err
+			causes = append(causes, err)
 			continue
 		}
 		offers = append(offers, railOffers(rail, t.Endpoint, price)...)
 	}
 	if len(offers) == 0 {
-		return nil, notReady(p.Now().Add(readyRetry), cause)
+		return nil, p.closed(soonest(causes))
 	}
 	return offers[:min(len(offers), offersMax)], nil
 }
@@ -113,8 +117,4 @@ func (p *Path) resource(t catalog.Target) payment.Resource {
 
 func coolingDown(until time.Time) *refusal.Error {
 	return refusal.New(call.InCooldown, "the service failed a moment ago and rests before it gets work again").WithUntil(until)
-}
-
-func notReady(until time.Time, cause error) *refusal.Error {
-	return refusal.New(call.NotReady, "payments cannot be settled or refunded at the moment").WithUntil(until).WithCause(cause)
 }

@@ -172,7 +172,7 @@ func TestVoidReason_NamesNoReplica(t *testing.T) {
 		if text := voidReason(o); strings.Contains(text, of.String()) || !strings.Contains(text, want) {
 			t.Errorf("%s: want it %q, without an id", text, want)
 		}
-		if text := noticeText(o, nil); strings.Contains(text, of.String()) != (replica == of) {
+		if text := noticeOf(o, nil).Text(); strings.Contains(text, of.String()) != (replica == of) {
 			t.Errorf("the notice: %s", text)
 		}
 	}

@@ -153,20 +153,20 @@ func (g *Guard) tell(ctx context.Context, unsettled, open []outage.Outage) (told
 		}
 	}
 	for _, o := range open {
-		text := noticeText(o, fleet)
-		raised, err := g.notices.Raise(ctx, g.db, notify.Outage, o.Subject(), text)
+		notice := noticeOf(o, fleet)
+		raised, err := g.notices.Raise(ctx, g.db, notify.OwnOutage, o.Subject(), notice)
 		if err != nil {
 			return told, err
 		}
 		if raised {
-			told = append(told, Telling{Outage: o, Text: text})
+			told = append(told, Telling{Outage: o, Text: notice.Text()})
 		}
 	}
 	for _, o := range unsettled {
 		if lastOf(open, o.Replica).Holds() {
 			continue
 		}
-		settled, err := g.notices.Settle(ctx, g.db, notify.Outage, o.Subject())
+		settled, err := g.notices.Settle(ctx, g.db, notify.OwnOutage, o.Subject())
 		if err != nil {
 			return told, err
 		}
@@ -201,8 +201,8 @@ func voidReason(o outage.Outage) string {
 	return fmt.Sprintf("an outage %s, known since %s: %s", whose, timeText(o.Began), knownBy(o))
 }
 
-// noticeText says what has stopped, since when, what that changes, and what to look at.
-func noticeText(o outage.Outage, fleet []replica.Replica) string {
+// noticeOf says what has stopped, since when, what that changes, and what to look at.
+func noticeOf(o outage.Outage, fleet []replica.Replica) notify.Outage {
 	whose := "the whole fleet"
 	if o.Replica != (uuid.UUID{}) {
 		whose = o.Subject()
@@ -212,7 +212,10 @@ func noticeText(o outage.Outage, fleet []replica.Replica) string {
 			}
 		}
 	}
-	return fmt.Sprintf("failures are taken for an outage of %s since %s, and excused from %s on: %s. While this holds no failed call is a strike or starts a cooldown; "+
-		"callers get their money back as always. Look at the resolver, the network, the firewall and the certificates of where this runs. "+
-		"GET /api/v1/admin/outages lists all outages", whose, timeText(o.Began), timeText(o.Reaches), knownBy(o))
+	return notify.Outage{
+		What: fmt.Sprintf("failures are taken for an outage of %s since %s, and excused from %s on: %s", whose, timeText(o.Began), timeText(o.Reaches), knownBy(o)),
+		Effect: "while this holds no failed call is a strike or starts a cooldown; callers get their money back as always. It is over by itself once failures " +
+			"are the services' own doing again",
+		Look: "the resolver, the network, the firewall and the certificates of where this runs\n/admin/outages",
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/crash"
+	"market/internal/facilitator"
 	"market/internal/payment"
 	"market/internal/refusal"
 )
@@ -27,6 +28,8 @@ type held struct {
 	// shown says that another process may have shown the authorization before.
 	shown bool
 	block uint64 // the head when the payment was claimed
+	// units are set aside for its settlement and its refund; nil where none are, as of a call that was taken over.
+	units *facilitator.Reservation
 }
 
 // hold takes the payment for this request: by a claim, the first commit, or by taking over the call that it belongs to. no is what speaks
@@ -63,7 +66,8 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 		return p.known(ctx, id, r, paid, place, no)
 	}
 	// One that is known takes no place, and nothing of a rate: who sends it again and again would keep everybody else out.
-	if r.Target.Service.Capacity != (capacity.Limit{}) {
+	// Nor may it use up the one request that tests a facilitator which is out.
+	if r.Target.Service.Capacity != (capacity.Limit{}) || paid.rail.Units != nil && paid.rail.Units.Counts() {
 		if c, err := p.payments.Find(ctx, p.DB, paid.identity()); err == nil && c.State != call.StateReleased {
 			return p.goOn(ctx, r, paid, place, c, nil)
 		}
@@ -72,12 +76,23 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 	if no := p.enter(place); no != nil {
 		return p.known(ctx, id, r, paid, place, no)
 	}
+	// Last of all, so that the common refusals of a facilitator claim nothing, and what is refused for another reason costs no unit.
+	units, no := p.reserve(ctx, paid.rail)
+	if no != nil {
+		return p.known(ctx, id, r, paid, place, no)
+	}
+	claimed := false
+	defer func() {
+		if !claimed {
+			units.End()
+		}
+	}()
 	// Whether a claim stands must be known, so the caller's leaving may not cut it short.
 	own, cancel := detached(ctx, writeTime)
 	defer cancel()
 	crash.Before(crash.Claim)
 	crash.BeforeMove(call.StateReleased, call.Settling)
-	claimed, ours, err := p.payments.Claim(own, p.DB, payment.Claim{
+	of, ours, err := p.payments.Claim(own, p.DB, payment.Claim{
 		ID: id, Network: paid.rail.Network.ID, Signed: paid.signed, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
 		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
 		Source: r.Source, Origin: p.originOf(r), Identifier: paid.identifier, Owner: p.owner, Lease: settleLease, Block: paid.block,
@@ -93,12 +108,13 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 		place.leave()
 		return p.known(ctx, id, r, paid, place, nil)
 	}
-	if claimed == id {
+	claimed = true
+	if of == id {
 		crash.After(crash.Claim)
 	} else {
 		crash.AfterMove(call.StateReleased, call.Settling)
 	}
-	return held{id: claimed, state: call.Settling, rail: paid.rail, version: paid.version, signed: paid.signed, block: paid.block}, nil
+	return held{id: of, state: call.Settling, rail: paid.rail, version: paid.version, signed: paid.signed, block: paid.block, units: units}, nil
 }
 
 // known answers a payment by what became of its call, or takes the call over where nobody walks it any more. no stands where the payment is

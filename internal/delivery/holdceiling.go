@@ -21,23 +21,32 @@ SELECT base_url, state = 'held' AND state_actor = 'system' AND state_since > mar
 // when they are no more. Something that stands between us and all services may answer in their place with what passes for a service's own refusal:
 // then everybody would be held at once.
 func (h *Holder) ceiling(ctx context.Context, candidates []heldFacts) (told []HeldNotice, tooMany bool, err error) {
-	notice := HeldNotice{Over: true, Text: "services are held for review by themselves again: those that are to be held are not too many any more"}
+	var trouble notify.Outage
 	if len(candidates) > 0 {
 		away, all, err := h.away(ctx, candidates)
 		if err != nil {
 			return nil, false, err
 		}
 		if tooMany = h.rule.TooMany(away, all); tooMany {
-			notice = HeldNotice{Text: fmt.Sprintf("no service is held for review by itself: %d more would be, and with those of the last %s they are of %d of %d providers. "+
-				"So many at once are more likely our own doing, such as a proxy or a firewall on our way out that answers in their place. Look at what came back of them "+
-				"(GET /api/v1/services/{slug}/figures); put back those that are held, or suspend services by hand", len(candidates), windowText(h.rule.Window), away, all)}
+			trouble = notify.Outage{
+				What: fmt.Sprintf("no service is held for review by itself: %d more would be, and with those of the last %s they are of %d of %d providers",
+					len(candidates), windowText(h.rule.Window), away, all),
+				Effect: "so many at once are more likely our own doing, such as a proxy or a firewall on our way out that answers in their place. All services stay " +
+					"for sale meanwhile, and callers of those that fail get their money back. Put back those that are held, or suspend services by hand",
+				Look: "what came back of them: GET /api/v1/services/{slug}/figures\n/admin/services",
+			}
 		}
 	}
-	var ours bool
-	if notice.Over {
-		ours, err = h.notifications.Settle(ctx, h.db, notify.HoldingStopped, "")
+	var (
+		ours   bool
+		notice HeldNotice
+	)
+	if tooMany {
+		notice = HeldNotice{Text: trouble.Text()}
+		ours, err = h.notifications.Raise(ctx, h.db, notify.HoldingStopped, "", trouble)
 	} else {
-		ours, err = h.notifications.Raise(ctx, h.db, notify.HoldingStopped, "", notice.Text)
+		notice = HeldNotice{Over: true, Text: "services are held for review by themselves again: those that are to be held are not too many any more"}
+		ours, err = h.notifications.Settle(ctx, h.db, notify.HoldingStopped, "")
 	}
 	if ours {
 		told = append(told, notice)

@@ -16,6 +16,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/notify"
 	"market/internal/postgres"
+	"market/internal/pulse"
 )
 
 const (
@@ -56,6 +57,7 @@ func (h *Holder) Run(ctx context.Context, tell func(HeldNotice), onError func(er
 		if err != nil && ctx.Err() == nil {
 			onError(fmt.Errorf("look for services to hold: %w", err))
 		}
+		pulse.Beat(ctx, holdEvery)
 	}
 }
 
@@ -109,10 +111,15 @@ func (h *Holder) hold(ctx context.Context, service uuid.UUID) error {
 		if err != nil || len(now) == 0 {
 			return err
 		}
-		if reason, holds := h.rule.Holds(now[0].facts); holds {
-			_, err = h.catalog.Move(ctx, tx, service, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: reason})
+		reason, holds := h.rule.Holds(now[0].facts)
+		if !holds {
+			return nil
 		}
-		return err
+		moved, err := h.catalog.Move(ctx, tx, service, catalog.Change{Cause: catalog.CauseReview, By: catalog.System, Reason: reason})
+		if err != nil || !moved {
+			return err
+		}
+		return tellHeld(ctx, tx, service, reason)
 	})
 }
 

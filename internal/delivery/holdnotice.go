@@ -24,10 +24,11 @@ const heldNoticesMax = 1000
 // What is held and has no open notice, and what has one and is not held any more.
 const heldNoticesSQL = `
 SELECT slug FROM services s
- WHERE state = 'held' AND NOT EXISTS (SELECT 1 FROM notices n WHERE n.kind = $1 AND n.subject = s.slug AND n.settled_at IS NULL)
+ WHERE state = 'held' AND NOT EXISTS (SELECT 1 FROM notices n WHERE n.kind = $1 AND n.subject = s.slug AND n.settled_at IS NULL
+                                         AND n.calm_since IS NULL)
 UNION ALL
 SELECT slug FROM notices n JOIN services s ON s.slug = n.subject
- WHERE n.kind = $1 AND n.settled_at IS NULL AND s.state <> 'held'
+ WHERE n.kind = $1 AND n.settled_at IS NULL AND n.calm_since IS NULL AND s.state <> 'held'
  LIMIT $2`
 
 // notices raises and settles what is to be told of held services, and returns what this process is to tell.
@@ -63,23 +64,27 @@ func (h *Holder) notice(ctx context.Context, slug string) (notice HeldNotice, ou
 		if err != nil {
 			return err
 		}
-		notice = HeldNotice{Service: slug, Text: heldText(&service), Over: service.State != catalog.Held}
+		trouble := heldOf(&service)
+		notice = HeldNotice{Service: slug, Text: trouble.Text(), Over: service.State != catalog.Held}
 		if notice.Over {
 			ours, err = h.notifications.Settle(ctx, tx, notify.ServiceHeld, slug)
 			return err
 		}
-		ours, err = h.notifications.Raise(ctx, tx, notify.ServiceHeld, slug, notice.Text)
+		ours, err = h.notifications.Raise(ctx, tx, notify.ServiceHeld, slug, trouble)
 		return err
 	})
 	return notice, ours && err == nil, err
 }
 
-// heldText is for the operator, who may know nothing of the service yet.
-func heldText(s *catalog.Service) string {
+// heldOf is for the operator, who may know nothing of the service yet.
+func heldOf(s *catalog.Service) notify.Outage {
 	since := s.StateSince.UTC().Format("2006-01-02 15:04:05") + " UTC, by " + s.StateBy.Name + ": " + s.StateReason
 	if s.State != catalog.Held {
-		return fmt.Sprintf("service %s is not held for review any more: it is %s since %s", s.Slug, s.State, since)
+		return notify.Outage{What: fmt.Sprintf("service %s is not held for review any more: it is %s since %s", s.Slug, s.State, since)}
 	}
-	return fmt.Sprintf("service %s is held for review since %s. Nobody can buy it meanwhile. GET /api/v1/services/%s/figures shows what it did; "+
-		"then put it back (relist) or suspend it", s.Slug, since, s.Slug)
+	return notify.Outage{
+		What:   fmt.Sprintf("service %s is held for review since %s", s.Slug, since),
+		Effect: "nobody can buy it meanwhile; every other service is for sale. Look at what it did, then put it back (relist) or suspend it",
+		Look:   fmt.Sprintf("/admin/strikes/%s\nGET /api/v1/services/%s/figures", s.Slug, s.Slug),
+	}
 }

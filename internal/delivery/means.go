@@ -96,7 +96,7 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted, before []pa
 	if account == nil {
 		read, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
 		if err != nil {
-			return notReady(p.Now().Add(readyRetry), err)
+			return p.closed(err)
 		}
 		account = &read
 	}
@@ -138,7 +138,7 @@ func (p *Path) covered(ctx context.Context, paid *admitted, account chain.Accoun
 		}
 		used, err := paid.rail.Node.Used(ctx, s.Asset, s.From, nonces)
 		if err != nil {
-			return notReady(p.Now().Add(readyRetry), err)
+			return p.closed(err)
 		}
 		for n, o := range part {
 			if used[n] {

@@ -64,6 +64,7 @@ type Rail struct {
 	Node     Node
 	Chain    Chain
 	Settler  Settler
+	Units    Units            // nil: nothing is counted, as with our own engine
 	Words    Words            // nil: every payment is proved before the service is asked
 	Treasury common.Address   // receives the payments, and gives them back
 	Ours     []common.Address // every wallet of this market on it: none of them is a caller
@@ -110,6 +111,7 @@ type Path struct {
 	payments payment.Store
 	quotes   atomic.Pointer[quotes]
 	claiming claiming
+	tries    tries
 	resends  chan struct{} // of payments that a facilitator said it had settled
 	weighing chan struct{} // words of facilitators
 	unseen   sync.Map      // of facilitators, by name, of which was said that our node does not see what they settled

@@ -195,7 +195,8 @@ func wrapReview(action audit.Action, err error) error {
 	return fmt.Errorf("review: %s: %w", action, err)
 }
 
-// keep writes the entry of a decision, with how its service stood before and stands now, and counts the appeals as answered that it answers.
+// keep writes the entry of a decision, with how its service stood before and stands now, counts the appeals as answered that it answers, and tells the
+// provider.
 func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.Author, before subject, strike *uuid.UUID) (Decision, error) {
 	touched := make([]uuid.UUID, 0, len(before.Strikes))
 	for id := range before.Strikes {
@@ -216,6 +217,10 @@ func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.
 		return Decision{}, err
 	}
 	if err := answerAppeals(ctx, tx, e, strike, before.Case, after.Case); err != nil {
+		return Decision{}, err
+	}
+	told := telling{service: before.service, kinds: toldOf(e.Action, e.Subject.Kind, before.State, after.State), reason: e.Reason, by: by, strike: strike}
+	if err := tell(ctx, tx, r.strikes.Policy(), told); err != nil {
 		return Decision{}, err
 	}
 	return Decision{Entry: e.ID, Action: e.Action, Strike: strike, Service: before.slug, At: e.At, By: by, Reason: e.Reason, Before: before.Case, After: after.Case}, nil

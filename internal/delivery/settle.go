@@ -32,12 +32,14 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 		return p.resume(ctx, r, h, lease)
 	}
 	own, cancel := detached(ctx, settleTime)
-	result, onWord := p.show(own, r, h, lease)
+	result, onWord := p.show(h.units.In(own), r, h, lease)
 	cancel()
+	p.tried(h.signed.From, result, onWord != nil)
 	if onWord != nil {
 		return *onWord, nil
 	}
-	if result.Err != nil {
+	// That a source is out was told when it was found out, once: every call that meets it would be one line more.
+	if result.Err != nil && !limited(result.Err) {
 		p.OnError(fmt.Errorf("settle call %s: %w", h.id, result.Err))
 	}
 	writing, cancel := detached(ctx, writeTime)

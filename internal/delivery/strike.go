@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"market/internal/catalog"
+	"market/internal/letter"
 	"market/internal/strikes"
 )
 
@@ -25,15 +26,36 @@ func (r *Recorder) strike(ctx context.Context, tx pgx.Tx, d Delivery) error {
 	if err != nil {
 		return err
 	}
-	// A failure that joins a strike counts nothing. It can bring the network that was missing, though, where evidence has to come from several.
-	if policy := r.strikes.Policy(); !added.Opened && policy.Sources <= 1 {
-		return nil
-	}
-	open, err := r.strikes.CountOpen(ctx, tx, d.Service)
-	if err != nil || open < r.strikes.Policy().Limit {
+	moved, err := r.count(ctx, tx, d.Service, added)
+	if err != nil {
 		return err
 	}
-	return r.judge(ctx, tx, d.Service, added.Strike, open)
+	if added.Opened {
+		opened := telling{service: d.Service, kinds: []letter.Kind{letter.StrikeOpened}, reason: d.Detail, by: catalog.Recorder, strike: &added.Strike}
+		if err := tell(ctx, tx, r.strikes.Policy(), opened); err != nil {
+			return err
+		}
+	}
+	return tell(ctx, tx, r.strikes.Policy(), telling{service: d.Service, kinds: cameTo(moved.to), reason: moved.reason, by: catalog.Recorder, strike: &added.Strike})
+}
+
+// A departed service was taken off the shelf by its strikes; to is empty where it was not.
+type departed struct {
+	to     catalog.State
+	reason string
+}
+
+// count does what a failure means for the place of its service, by the strikes that are open now.
+func (r *Recorder) count(ctx context.Context, tx pgx.Tx, service uuid.UUID, added strikes.Added) (departed, error) {
+	// A failure that joins a strike counts nothing. It can bring the network that was missing, though, where evidence has to come from several.
+	if policy := r.strikes.Policy(); !added.Opened && policy.Sources <= 1 {
+		return departed{}, nil
+	}
+	open, err := r.strikes.CountOpen(ctx, tx, service)
+	if err != nil || open < r.strikes.Policy().Limit {
+		return departed{}, err
+	}
+	return r.judge(ctx, tx, service, added.Strike, open)
 }
 
 // How many networks the evidence comes from that counts at this moment. What an outage of ours excuses says nothing about the service, whoever met it.
@@ -49,37 +71,42 @@ const shelvedSQL = `
 INSERT INTO delistings (id, service_id, kind, from_state, strike_limit, strike_window, sources_needed, strikes_open, sources_found, deciding_strike)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
-// judge does what so many open strikes mean, and keeps by what they were counted. Where the service cannot move that way, because it is delisted,
-// retired or held already, nothing happens.
-func (r *Recorder) judge(ctx context.Context, tx pgx.Tx, service, deciding uuid.UUID, open int) error {
+// judge does what so many open strikes mean, keeps by what they were counted, and returns where the service went. Where it cannot move that way,
+// because it is delisted, retired or held already, nothing happens.
+func (r *Recorder) judge(ctx context.Context, tx pgx.Tx, service, deciding uuid.UUID, open int) (departed, error) {
 	policy := r.strikes.Policy()
 	var sources int
 	if err := tx.QueryRow(ctx, sourcesSQL, service, policy.Window).Scan(&sources); err != nil {
-		return fmt.Errorf("count sources of strikes of service %s: %w", service, err)
+		return departed{}, fmt.Errorf("count sources of strikes of service %s: %w", service, err)
 	}
 	from, err := r.catalog.Lock(ctx, tx, service) // it is ours already, and says its state
 	if err != nil {
-		return err
+		return departed{}, err
 	}
 	verdict, reason := policy.Verdict(open, sources), fmt.Sprintf("%d strikes within %s", open, windowText(policy.Window))
-	var moved bool
+	var (
+		to    catalog.State
+		moved bool
+	)
 	switch verdict {
 	case strikes.Stays:
-		return nil
+		return departed{}, nil
 	case strikes.Holds:
+		to = catalog.Held
 		reason = fmt.Sprintf("%s, with evidence from %d of the %d networks that delisting takes", reason, sources, policy.Sources)
 		moved, err = r.catalog.Move(ctx, tx, service, catalog.Change{Cause: catalog.CauseReview, By: catalog.Recorder, Reason: reason})
 	case strikes.Delists:
+		to = catalog.Delisted
 		moved, err = r.catalog.Delist(ctx, tx, service, reason)
 	}
 	if err != nil || !moved {
-		return err
+		return departed{}, err
 	}
 	_, err = tx.Exec(ctx, shelvedSQL, uuid.Must(uuid.NewV7()), service, verdict.String(), from, policy.Limit, policy.Window, max(1, policy.Sources), open, sources, deciding)
 	if err != nil {
-		return fmt.Errorf("keep the delisting of service %s: %w", service, err)
+		return departed{}, fmt.Errorf("keep the delisting of service %s: %w", service, err)
 	}
-	return nil
+	return departed{to: to, reason: reason}, nil
 }
 
 // othersMax bounds how many deliveries of the minute are looked at, the newest first.

@@ -31,7 +31,7 @@ type StrikeQueue struct {
 // StrikesOfAll returns a page of the queue: so many services after the first so many. It moves while it is read page by page.
 func (r *Recorder) StrikesOfAll(ctx context.Context, offset, limit int) (q StrikeQueue, err error) {
 	err = r.reading(ctx, func(tx pgx.Tx) error {
-		all, err := r.summaries(ctx, tx, nil)
+		all, err := summaries(ctx, tx, r.strikes.Policy(), nil)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ type ServiceStrikes struct {
 // StrikesOf returns the strikes of a service that exists.
 func (r *Recorder) StrikesOf(ctx context.Context, service uuid.UUID) (s ServiceStrikes, err error) {
 	err = r.reading(ctx, func(tx pgx.Tx) error {
-		one, err := r.summaries(ctx, tx, &service)
+		one, err := summaries(ctx, tx, r.strikes.Policy(), &service)
 		if err != nil {
 			return err
 		}
@@ -88,8 +88,7 @@ func (r *Recorder) reading(ctx context.Context, read func(tx pgx.Tx) error) erro
 }
 
 // summaries sums up the strikes that count of one service, or, where it is nil, of all that have any.
-func (r *Recorder) summaries(ctx context.Context, tx pgx.Tx, service *uuid.UUID) ([]strikes.Summary, error) {
-	policy := r.strikes.Policy()
+func summaries(ctx context.Context, tx pgx.Tx, policy strikes.Policy, service *uuid.UUID) ([]strikes.Summary, error) {
 	rows, err := tx.Query(ctx, summariesSQL, policy.Window, queueMax, service)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/payment"
+	"market/internal/pulse"
 )
 
 const (
@@ -32,6 +33,7 @@ func (p *Path) Sweep(ctx context.Context) {
 			p.OnError(fmt.Errorf("sweep: %w", err))
 		}
 		cancel()
+		pulse.Beat(ctx, sweepEvery)
 		if looked == sweepMax && err == nil && ctx.Err() == nil {
 			continue // more is due than one round holds
 		}

@@ -49,6 +49,8 @@ type TrafficNotice struct {
 	Kind notify.Kind
 	Over bool
 	Text string
+
+	trouble notify.Outage // what is raised; none where it is over
 }
 
 // notices returns what changes for the operator, given the notices that are open and since when. A notice stays for as long as it looks back, so that
@@ -56,31 +58,43 @@ type TrafficNotice struct {
 func (t Provenance) notices(open []notify.Notice) []TrafficNotice {
 	var changed []TrafficNotice
 	for _, is := range []struct {
-		kind notify.Kind
-		so   bool
-		text string
-		over string
+		kind    notify.Kind
+		so      bool
+		trouble notify.Outage
+		over    string
 	}{
-		{notify.OwnTraffic, t.mostlyOwn(), fmt.Sprintf("%d of the %d calls that reached a service since %s came from addresses of MARKET_OWN_SOURCES. "+
-			"They move no strikes, so next to nothing is known of the services. Callers that come through a proxy of ours which MARKET_TRUSTED_PROXIES "+
-			"does not name would look like this", t.Own, t.Own+t.Provider+t.Outside, t.Since.UTC().Format("15:04 UTC")),
-			"not nearly all calls are our own any more"},
-		{notify.UnattributedTraffic, t.unattributable(), fmt.Sprintf("%d of the %d calls from outside that reached a service since %s came with forwarded headers from a "+
-			"peer that is no configured proxy, or from a proxy that did not say for whom it asks; most of them from %s. Their callers cannot be told apart: what they do "+
-			"counts, and as if one had done it all. If that is a proxy of yours, name it in MARKET_TRUSTED_PROXIES and let it set X-Forwarded-For. "+
-			"A single caller can send such headers: if it is none of yours, there is nothing to do",
-			t.Unattributed, t.Outside, t.Since.UTC().Format("15:04 UTC"), t.Peer),
-			"nearly every call from outside is attributed again"},
+		{notify.OwnTraffic, t.mostlyOwn(), t.ownTrouble(), "not nearly all calls are our own any more"},
+		{notify.UnattributedTraffic, t.unattributable(), t.unattributedTrouble(), "nearly every call from outside is attributed again"},
 	} {
 		at := slices.IndexFunc(open, func(n notify.Notice) bool { return n.Kind == is.kind })
 		switch {
 		case is.so && at < 0:
-			changed = append(changed, TrafficNotice{Kind: is.kind, Text: is.text})
+			changed = append(changed, TrafficNotice{Kind: is.kind, Text: is.trouble.Text(), trouble: is.trouble})
 		case !is.so && at >= 0 && t.At.Sub(open[at].RaisedAt) >= trafficWindow:
 			changed = append(changed, TrafficNotice{Kind: is.kind, Over: true, Text: is.over})
 		}
 	}
 	return changed
+}
+
+func (t Provenance) ownTrouble() notify.Outage {
+	return notify.Outage{
+		What: fmt.Sprintf("%d of the %d calls that reached a service since %s came from addresses of MARKET_OWN_SOURCES",
+			t.Own, t.Own+t.Provider+t.Outside, t.Since.UTC().Format("15:04 UTC")),
+		Effect: "they move no strikes, so next to nothing is known of the services; all calls are served and settled as always. Callers that come through a proxy of " +
+			"ours which MARKET_TRUSTED_PROXIES does not name would look like this",
+		Look: "MARKET_OWN_SOURCES and MARKET_TRUSTED_PROXIES",
+	}
+}
+
+func (t Provenance) unattributedTrouble() notify.Outage {
+	return notify.Outage{
+		What: fmt.Sprintf("%d of the %d calls from outside that reached a service since %s came with forwarded headers from a peer that is no configured proxy, or "+
+			"from a proxy that did not say for whom it asks; most of them from %s", t.Unattributed, t.Outside, t.Since.UTC().Format("15:04 UTC"), t.Peer),
+		Effect: "their callers cannot be told apart: what they do counts, and as if one had done it all; all calls are served and settled as always. If that is a proxy " +
+			"of yours, name it in MARKET_TRUSTED_PROXIES and let it set X-Forwarded-For. A single caller can send such headers: if it is none of yours, there is nothing to do",
+		Look: "MARKET_TRUSTED_PROXIES",
+	}
 }
 
 // Each part is read from an index that is in the order of time, and no further than its bound. Where our own traffic reaches the bound, the others are
@@ -148,7 +162,7 @@ func WatchTraffic(ctx context.Context, db postgres.DB) ([]TrafficNotice, error) 
 		if n.Over {
 			ours, err = store.Settle(ctx, db, n.Kind, "")
 		} else {
-			ours, err = store.Raise(ctx, db, n.Kind, "", n.Text)
+			ours, err = store.Raise(ctx, db, n.Kind, "", n.trouble)
 		}
 		if err != nil {
 			return told, err

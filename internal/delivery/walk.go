@@ -42,6 +42,8 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 	}
 
 	// settle: the payment is claimed, the first commit; now move the money, the second. Between them the authorization is shown to the chain.
+	// What its units are not needed for is given back in the end.
+	defer held.units.End()
 	settlement, answer := p.settle(ctx, r, held)
 	if answer != nil {
 		return *answer
@@ -58,7 +60,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 	// cooldown: is the service cooling down, or gone? The commit of the settlement has decided it.
 	if no := resting(settlement.standing); no != nil {
 		d = d.end(no.Reason, no.Detail)
-		d.Refund = &back
+		d.Refund = held.owed(back)
 		return p.record(ctx, r, held, d, settlement, nil)
 	}
 
@@ -69,7 +71,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 	result := p.ask(ctx, held.id, r, paidHead(held, settlement))
 	d = d.answered(result, r)
 	if d.Outcome != call.Served {
-		d.Refund = &back
+		d.Refund = held.owed(back)
 	}
 
 	// record, and answer.

@@ -53,7 +53,7 @@ func (p *Path) askWallet(ctx context.Context, paid *admitted) *refusal.Error {
 	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
 	switch {
 	case err != nil:
-		return notReady(p.Now().Add(readyRetry), err)
+		return p.closed(err)
 	case !account.HasCode:
 		return asRefusal(paid.doubt)
 	case !account.NonceUsed:
@@ -65,7 +65,7 @@ func (p *Path) askWallet(ctx context.Context, paid *admitted) *refusal.Error {
 	takes, err := paid.rail.Node.Takes(ctx, s.From, paid.digest, s.Signature)
 	switch {
 	case err != nil:
-		return notReady(p.Now().Add(readyRetry), err)
+		return p.closed(err)
 	case !takes:
 		return untaken()
 	}
@@ -82,7 +82,7 @@ func (p *Path) simulate(ctx context.Context, paid *admitted) *refusal.Error {
 	}
 	revert, ok := errors.AsType[*chain.Revert](err)
 	if !ok {
-		return notReady(p.Now().Add(readyRetry), err)
+		return p.closed(err)
 	}
 	switch revert.Kind {
 	case chain.RevertNonceUsed:
@@ -90,7 +90,7 @@ func (p *Path) simulate(ctx context.Context, paid *admitted) *refusal.Error {
 		return refusal.New(call.NotReady, "this payment was used a moment ago; send the same one again in a few seconds, and it is found").
 			WithUntil(p.Now().Add(readyRetry)).WithCause(err)
 	case chain.RevertPaused:
-		return notReady(p.Now().Add(readyRetry), err)
+		return p.closed(err)
 	case chain.RevertInsufficient:
 		return unfunded()
 	case chain.RevertBadSignature:

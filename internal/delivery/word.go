@@ -174,6 +174,9 @@ func (p *Path) sendWordAgain(ctx context.Context, rail Rail, c openCall) error {
 		p.unseen.Delete(c.Word)
 		return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)
 	}
+	if limited(result.Err) {
+		return nil // it was not sent, so nothing is known
+	}
 	if _, said := p.unseen.LoadOrStore(c.Word, nil); said {
 		return nil
 	}

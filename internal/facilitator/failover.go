@@ -12,6 +12,7 @@ import (
 
 	"market/internal/chain"
 	"market/internal/facilitator/remote"
+	"market/internal/source"
 )
 
 // A Link is one facilitator of a network: our own engine, or somebody else's.
@@ -25,21 +26,29 @@ type Link struct {
 // to the next: the asset takes an authorization once, so it does not matter how many send it. Once one of them that is not ours has seen
 // an authorization it is never released, because anybody who saw it can put it on the chain.
 type Failover struct {
-	links []link
-	now   func() time.Time
+	links      []link
+	treasuries []common.Address
+	now        func() time.Time
 }
 
 // A link settles, and says whether it is worth trying first.
 type link interface {
-	settle(ctx context.Context, s chain.Signed, left int, believe chain.Believe) chain.Settlement
+	// settle shows an authorization in a turn that was reserved before; left is how many links, this one among them, share the time.
+	settle(ctx context.Context, turn *remote.Turn, s chain.Signed, left int, believe chain.Believe) chain.Settlement
+	// reserve sets units aside; the turn is nil where nothing is counted.
+	reserve(ctx context.Context, class source.Class, n int64) (*remote.Turn, error)
+	// ready says whether it would settle if it took work, and limited whether it takes work.
 	ready(ctx context.Context) error
+	limited() error
 	// preferred says, without asking anybody, whether it is expected to work.
 	preferred(now time.Time) bool
+	// source is the name under which it is counted; empty where it is not.
+	source() string
 }
 
 // NewFailover returns a settler through these facilitators, which are tried in their order.
 func NewFailover(node *chain.Node, treasuries []common.Address, links []Link, now func() time.Time) *Failover {
-	f := &Failover{now: now}
+	f := &Failover{treasuries: treasuries, now: now}
 	for _, l := range links {
 		if l.Engine != nil {
 			f.links = append(f.links, &ours{engine: l.Engine})
@@ -56,15 +65,19 @@ func (f *Failover) Believable() bool {
 }
 
 // Ready says why nothing can be settled now; nil where one facilitator can. It looks at all of them, because the order of the next
-// settlements rests on what each of them said last.
+// settlements rests on what each of them said last. Where all of them are out it says what holds once they are not: Limited knows that to the second, and
+// what Ready said is kept for longer.
 func (f *Failover) Ready(ctx context.Context) error {
-	var errs []error
+	var (
+		errs         []error
+		settles, can bool
+	)
 	for _, l := range f.links {
-		if err := l.ready(ctx); err != nil {
-			errs = append(errs, err)
-		}
+		err, limit := l.ready(ctx), l.limited()
+		settles, can = settles || err == nil, can || err == nil && limit == nil
+		errs = append(errs, err, untyped(limit))
 	}
-	if len(errs) < len(f.links) {
+	if can || settles && f.Limited() != nil {
 		return nil
 	}
 	return errors.Join(errs...)
@@ -82,17 +95,29 @@ func (f *Failover) SettleOnWord(ctx context.Context, s chain.Signed, believe cha
 }
 
 func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Believe) chain.Settlement {
+	reserved := taken(ctx)
+	order := f.order()
+	if reserved != nil {
+		order = first(reserved.of, order)
+	}
+	if len(order) == 1 {
+		got, passed := f.settleBy(ctx, order[0], reserved, s, 1, believe)
+		if passed != nil {
+			got = chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: passed}
+		}
+		return f.orLimited(got)
+	}
 	var (
 		shown bool
 		sent  common.Hash
 		errs  []error
 	)
-	order := f.order()
-	if len(order) == 1 {
-		return order[0].settle(ctx, s, 1, believe)
-	}
 	for i, l := range order {
-		got := l.settle(ctx, s, len(order)-i, believe)
+		got, passed := f.settleBy(ctx, l, reserved, s, len(order)-i, believe)
+		if passed != nil {
+			errs = append(errs, passed)
+			continue
+		}
 		switch {
 		case got.Status == chain.StatusSettled, got.Status == chain.StatusSaid:
 			return got
@@ -114,13 +139,37 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 		}
 	}
 	if !shown {
-		return chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: errors.Join(errs...)}
+		return f.orLimited(chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: errors.Join(errs...)})
 	}
 	why := whyTrouble
 	if sent != (common.Hash{}) {
 		why = whyPending
 	}
-	return unknown(sent, why, errors.Join(errs...))
+	return f.orLimited(unknown(sent, why, errors.Join(errs...)))
+}
+
+// settleBy settles by one facilitator, in the turn that was reserved with it, or in one of its own. passed is why it was not asked.
+func (f *Failover) settleBy(ctx context.Context, l link, reserved *Reservation, s chain.Signed, left int, believe chain.Believe,
+) (got chain.Settlement, passed error) {
+	if reserved != nil && reserved.of == l {
+		return l.settle(ctx, reserved.turn, s, left, believe), nil
+	}
+	turn, err := l.reserve(ctx, f.classOf(s), 1)
+	if err != nil {
+		return chain.Settlement{}, untyped(err)
+	}
+	if turn != nil {
+		defer turn.End(0)
+	}
+	return l.settle(ctx, turn, s, left, believe), nil
+}
+
+// classOf is what it is to settle an authorization: it gives money back where one of our treasuries signed it.
+func (f *Failover) classOf(s chain.Signed) source.Class {
+	if slices.Contains(f.treasuries, s.From) {
+		return source.Refund
+	}
+	return source.Settlement
 }
 
 // order puts those first that are expected to work. Within both groups the order of the configuration stands.
@@ -144,7 +193,7 @@ type ours struct {
 
 // settle waits for our own transaction. It can be stuck behind an older one of ours, which another sender's is not, so the others get their
 // share of the time.
-func (o *ours) settle(ctx context.Context, s chain.Signed, left int, _ chain.Believe) chain.Settlement {
+func (o *ours) settle(ctx context.Context, _ *remote.Turn, s chain.Signed, left int, _ chain.Believe) chain.Settlement {
 	if left > 1 {
 		limited, cancel := share(ctx, left)
 		defer cancel()
@@ -160,3 +209,9 @@ func (o *ours) ready(ctx context.Context) error {
 }
 
 func (o *ours) preferred(time.Time) bool { return !o.held.Load() }
+
+func (o *ours) reserve(context.Context, source.Class, int64) (*remote.Turn, error) { return nil, nil }
+
+func (o *ours) limited() error { return nil }
+
+func (o *ours) source() string { return "" }

@@ -132,15 +132,25 @@ func (e *Engine) refuse(ctx context.Context, a attempt, err error) chain.Settlem
 		return e.resolveUsed(ctx, a, err)
 	case chain.RevertExpired:
 		// The asset looks at the time first. The authorization may have paid before that was over.
-		switch used, failed := e.used(ctx, a.Signed); {
+		switch lapsed, failed := neverPaid(ctx, e.node, a.Signed); {
 		case failed != nil:
 			return unknown(a.shown, whyPending, fmt.Errorf("read nonce %s of an expired authorization: %w", a.Nonce, failed))
-		case used:
+		case !lapsed:
 			return e.resolveUsed(ctx, a, err)
 		}
 	case chain.RevertNotYetValid, chain.RevertInsufficient, chain.RevertBlocked, chain.RevertPaused, chain.RevertBadSignature, chain.RevertUnclear:
 	}
 	return a.stopped(revert.Code(), blames(ctx, e.node, a.Signed, revert), err)
+}
+
+// neverPaid says of an authorization that the asset calls expired whether one node shows both: a block past its time, and its nonce unused there. The node
+// that said expired may be ahead of the one that is asked now, which would have its nonce unused because it does not know yet.
+func neverPaid(ctx context.Context, node *chain.Node, s chain.Signed) (lapsed bool, err error) {
+	err = insist(ctx, func() error {
+		lapsed, err = node.LapsedAt(ctx, s.Asset, s.From, s.Nonce, s.ValidBefore, 1)
+		return err
+	})
+	return lapsed, err
 }
 
 // blames asks the asset who of the two is on its blocklist, and takes the revert's word for everything else. The payer is not blamed

@@ -23,16 +23,18 @@ func (e *Engine) resolveUsed(ctx context.Context, a attempt, cause error) chain.
 		found bool
 	)
 	err := insist(ctx, func() error {
-		// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
-		used, block, err := e.node.UsedAt(ctx, a.Asset, a.From, a.Nonce, 1)
-		if err != nil {
+		return chain.OneView(ctx, func(ctx context.Context) error {
+			// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
+			used, block, err := e.node.UsedAt(ctx, a.Asset, a.From, a.Nonce, 1)
+			if err != nil {
+				return err
+			}
+			if !used {
+				return errNotYet
+			}
+			proof, found, err = e.node.FindSettlementTo(ctx, a.Expect(), block-min(block, e.opts.LookBack), block)
 			return err
-		}
-		if !used {
-			return errNotYet
-		}
-		proof, found, err = e.node.FindSettlementTo(ctx, a.Expect(), block-min(block, e.opts.LookBack), block)
-		return err
+		})
 	})
 	switch {
 	case err != nil:

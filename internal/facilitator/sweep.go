@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
+	"market/internal/pulse"
 )
 
 // pagesMax bounds one round: 980 open transactions. The next round starts at the lowest nonce again.
@@ -24,6 +25,7 @@ func (e *Engine) Run(ctx context.Context) {
 		} else {
 			dueAfter = e.opts.ResendAfter
 		}
+		pulse.Beat(ctx, e.opts.SweepEvery)
 		if !rest(ctx, e.opts.SweepEvery) {
 			return
 		}

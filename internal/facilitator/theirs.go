@@ -13,6 +13,7 @@ import (
 	"market/internal/chain"
 	"market/internal/crash"
 	"market/internal/facilitator/remote"
+	"market/internal/source"
 )
 
 const (
@@ -40,7 +41,15 @@ type theirs struct {
 	lastUntil atomic.Int64 // until when it comes last, in Unix nanoseconds
 }
 
-func (t *theirs) ready(context.Context) error { return t.client.Ready(t.node.Network()) }
+func (t *theirs) ready(context.Context) error { return t.client.Settles(t.node.Network()) }
+
+func (t *theirs) limited() error { return t.client.Limited() }
+
+func (t *theirs) reserve(ctx context.Context, class source.Class, n int64) (*remote.Turn, error) {
+	return t.client.Reserve(ctx, class, n)
+}
+
+func (t *theirs) source() string { return t.client.Source() }
 
 func (t *theirs) preferred(now time.Time) bool {
 	return now.UnixNano() >= t.lastUntil.Load() && t.client.Ready(t.node.Network()) == nil
@@ -49,7 +58,7 @@ func (t *theirs) preferred(now time.Time) bool {
 func (t *theirs) comesLast(rest time.Duration) { t.lastUntil.Store(t.now().Add(rest).UnixNano()) }
 
 // settle shows an authorization and finds out what became of it. left is how many facilitators, this one among them, share the time.
-func (t *theirs) settle(ctx context.Context, s chain.Signed, left int, believe chain.Believe) chain.Settlement {
+func (t *theirs) settle(ctx context.Context, turn *remote.Turn, s chain.Signed, left int, believe chain.Believe) chain.Settlement {
 	// Most of what can not pay ends here, where it was not shown to anybody and may be refused for good.
 	if err := insist(ctx, func() error { return t.simulate(ctx, s) }); err != nil {
 		return t.refuse(ctx, s, err)
@@ -60,7 +69,7 @@ func (t *theirs) settle(ctx context.Context, s chain.Signed, left int, believe c
 	}
 	asking, cancel := share(ctx, left)
 	crash.Before(step)
-	said := t.client.Settle(asking, t.node.Network(), s)
+	said := t.client.Settle(asking, turn, t.node.Network(), s)
 	crash.After(step)
 	cancel()
 	switch said.Kind {
@@ -116,8 +125,13 @@ func (t *theirs) usedUp(ctx context.Context, s chain.Signed, revert *chain.Rever
 	switch {
 	case found:
 		return t.await(ctx, s, proof.Transaction), true
-	case errors.Is(err, errNotYet) && revert.Kind == chain.RevertExpired, err == nil:
+	case err == nil:
 		return chain.Settlement{}, false
+	case errors.Is(err, errNotYet) && revert.Kind == chain.RevertExpired:
+		var lapsed bool
+		if lapsed, err = neverPaid(ctx, t.node, s); lapsed {
+			return chain.Settlement{}, false
+		}
 	}
 	return unknown(named, whyPending, fmt.Errorf("find transfer of nonce %s: %w", s.Nonce, err)), true
 }
@@ -178,16 +192,20 @@ func (t *theirs) named(err error) error {
 }
 
 // byLog looks for the transfer by the logs of its authorization, whoever sent it. It is errNotYet where the asset has not taken the nonce.
-func (t *theirs) byLog(ctx context.Context, s chain.Signed) (chain.Proof, bool, error) {
-	// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
-	used, block, err := t.node.UsedAt(ctx, s.Asset, s.From, s.Nonce, 1)
-	switch {
-	case err != nil:
-		return chain.Proof{}, false, err
-	case !used:
-		return chain.Proof{}, false, errNotYet
-	}
-	return t.node.FindSettlementTo(ctx, s.Expect(), block-min(block, lookBack), block)
+func (t *theirs) byLog(ctx context.Context, s chain.Signed) (proof chain.Proof, found bool, err error) {
+	err = chain.OneView(ctx, func(ctx context.Context) error {
+		// The state is read before the logs, so a transfer that made it is in them, as long as they reach that block.
+		used, block, err := t.node.UsedAt(ctx, s.Asset, s.From, s.Nonce, 1)
+		switch {
+		case err != nil:
+			return err
+		case !used:
+			return errNotYet
+		}
+		proof, found, err = t.node.FindSettlementTo(ctx, s.Expect(), block-min(block, lookBack), block)
+		return err
+	})
+	return proof, found, err
 }
 
 // await waits until a transfer that is on the chain is deep enough.

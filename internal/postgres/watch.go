@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"market/internal/pulse"
 )
 
 // Delays of a watch that has lost its connection, and how often an idle one is tried: a peer that vanished without a word sends no error.
@@ -43,6 +45,7 @@ func (w *watch) run(ctx context.Context, on func(channel string), lost func(erro
 		if ctx.Err() != nil {
 			return
 		}
+		pulse.Beat(ctx, w.idle)
 		if lost != nil {
 			lost(err)
 		}
@@ -153,6 +156,7 @@ func (w *watch) listen(ctx context.Context) (connected bool, err error) {
 
 // wait marks the channel of the next notification, or finds an idle connection alive.
 func (w *watch) wait(ctx context.Context, conn *pgx.Conn) error {
+	pulse.Beat(ctx, w.idle)
 	waiting, cancel := context.WithTimeout(ctx, w.idle)
 	defer cancel()
 	notification, err := conn.WaitForNotification(waiting)

@@ -22,7 +22,10 @@ type Check func(ctx context.Context) error
 type Options struct {
 	Age   time.Duration // how long a verdict is good for
 	Limit time.Duration // a check that takes longer has failed
-	Now   func() time.Time
+	// Limited tells from memory why nobody takes work on a network now; nil where somebody does. It is asked each time, because it ends to the second, and
+	// is no news for Changed: whoever keeps it tells of it. Nil: no network is ever limited.
+	Limited func(network string) error
+	Now     func() time.Time
 	// Changed hears when a network is no longer ready, with the reason, and when it is again, with nil. One that is ready at first is no
 	// news.
 	Changed func(network string, err error)
@@ -54,6 +57,11 @@ func (c *Checker) Ready(ctx context.Context, network string) error {
 	check, known := c.checks[network]
 	if !known {
 		return fmt.Errorf("%w: %s", ErrUnknown, network)
+	}
+	if c.opts.Limited != nil {
+		if err := c.opts.Limited(network); err != nil {
+			return err
+		}
 	}
 	if v, fresh := c.verdict(network); fresh {
 		return v.err
@@ -91,11 +99,21 @@ func (c *Checker) verdict(network string) (verdict, bool) {
 	return v, seen && c.opts.Now().Sub(v.at) < c.opts.Age
 }
 
-// All returns every network's reason for not being ready; nil for those that are.
+// All returns every network's reason for not being ready; nil for those that are. They are asked at once, so it takes no longer than one check may.
 func (c *Checker) All(ctx context.Context) map[string]error {
-	all := make(map[string]error, len(c.checks))
+	var (
+		wg  sync.WaitGroup
+		mu  sync.Mutex
+		all = make(map[string]error, len(c.checks))
+	)
 	for network := range c.checks {
-		all[network] = c.Ready(ctx, network)
+		wg.Go(func() {
+			why := c.Ready(ctx, network)
+			mu.Lock()
+			defer mu.Unlock()
+			all[network] = why
+		})
 	}
+	wg.Wait()
 	return all
 }

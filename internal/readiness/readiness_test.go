@@ -143,6 +143,19 @@ func TestChecker_All_NamesEveryNetworkWithItsOwnVerdict(t *testing.T) {
 	}
 }
 
+func TestChecker_All_TakesNoLongerThanOneCheckMay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		c := readiness.New(map[string]readiness.Check{network: hangs, "eip155:1": hangs, "eip155:2": hangs}, options(time.Now))
+		started := time.Now()
+		all := c.All(t.Context())
+		if took := time.Since(started); took != limit || len(all) != 3 {
+			t.Errorf("it took %s and has %d verdicts, want %s and 3", took, len(all), limit)
+		}
+	})
+}
+
 func TestChecker_Ready_OnlyAChangeOfTheVerdictIsNews(t *testing.T) {
 	t.Parallel()
 	var (
@@ -164,5 +177,35 @@ func TestChecker_Ready_OnlyAChangeOfTheVerdictIsNews(t *testing.T) {
 	}
 	if len(news) != 2 || !errors.Is(news[0], errGas) || news[1] != nil {
 		t.Errorf("news = %v, want the failure and the recovery", news)
+	}
+}
+
+// What limits a network ends to the second, and a verdict is kept for longer.
+func TestChecker_Ready_ALimitIsAskedForEachTime(t *testing.T) {
+	t.Parallel()
+	var (
+		limit error
+		runs  int
+	)
+	opts := options(time.Now)
+	opts.Limited = func(of string) error {
+		if of != network {
+			t.Errorf("asked of %q", of)
+		}
+		return limit
+	}
+	opts.Changed = func(network string, err error) {
+		t.Errorf("%s changed to %v: whoever keeps the limit tells", network, err)
+	}
+	c := readiness.New(map[string]readiness.Check{network: func(context.Context) error { runs++; return nil }}, opts)
+	out := errors.New("out")
+	for _, want := range []error{nil, out, nil} {
+		limit = want
+		if err := c.Ready(t.Context(), network); !errors.Is(err, want) {
+			t.Errorf("ready says %v, want %v", err, want)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("%d checks, want one", runs)
 	}
 }

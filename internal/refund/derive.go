@@ -28,6 +28,8 @@ type Payment struct {
 type Owed struct {
 	Payment Payment
 	Nonce   common.Hash
+	// UnitOf names the source with which a unit is set aside for it: empty for none. See Units.
+	UnitOf string
 }
 
 // Derive returns the refund of a payment.

@@ -32,6 +32,8 @@ type Refund struct {
 	State       State
 	Attempts    int
 	Why         string // of the last attempt, for people
+	WaitsFor    string // the source that takes no work now; empty: none
+	Waiting     bool   // for that source, and its time has not come
 	Transaction common.Hash
 	ConfirmedAt time.Time
 }
@@ -44,15 +46,15 @@ const lease = 30 * time.Second
 
 // One refund a call: a second one of the same call is the same row, and changes nothing.
 const oweSQL = `
-INSERT INTO refunds (call_id, network, asset, payer, amount, authorizer, nonce, payment_nonce, payment_transaction, next_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, market_now() + $10::interval)
+INSERT INTO refunds (call_id, network, asset, payer, amount, authorizer, nonce, payment_nonce, payment_transaction, next_at, unit_of)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, market_now() + $10::interval, $11)
 ON CONFLICT (call_id) DO NOTHING`
 
 // Owe writes that a refund is owed. The caller enqueues its job (Args) in the same transaction.
 func (Store) Owe(ctx context.Context, db postgres.DB, o Owed) error {
 	p := o.Payment
 	_, err := db.Exec(ctx, oweSQL, p.Call, p.Network, p.Asset[:], p.Payer[:], p.Amount, p.Treasury[:], o.Nonce[:],
-		p.Nonce[:], p.Transaction[:], lease)
+		p.Nonce[:], p.Transaction[:], lease, o.UnitOf)
 	if err != nil {
 		return fmt.Errorf("owe refund of call %s: %w", p.Call, err)
 	}
@@ -60,7 +62,8 @@ func (Store) Owe(ctx context.Context, db postgres.DB, o Owed) error {
 }
 
 const findSQL = `
-SELECT network, asset, payer, amount, authorizer, nonce, payment_nonce, payment_transaction, state, attempts, why, transaction, confirmed_at
+SELECT network, asset, payer, amount, authorizer, nonce, payment_nonce, payment_transaction, state, attempts, why, transaction, confirmed_at,
+       unit_of, waits_for, waits_for <> '' AND next_at > market_now()
   FROM refunds WHERE call_id = $1`
 
 // ErrNone is that a call owes no refund.
@@ -75,7 +78,7 @@ func (Store) Find(ctx context.Context, db postgres.DB, id call.ID) (Refund, erro
 		amount                                                  money.Amount
 	)
 	err := db.QueryRow(ctx, findSQL, id).Scan(&r.Payment.Network, &asset, &payer, &amount, &treasury, &nonce, &paymentNonce, &payment,
-		&r.State, &r.Attempts, &r.Why, &t, &confirmed)
+		&r.State, &r.Attempts, &r.Why, &t, &confirmed, &r.UnitOf, &r.WaitsFor, &r.Waiting)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Refund{}, ErrNone
 	}
@@ -95,7 +98,7 @@ func (Store) Find(ctx context.Context, db postgres.DB, id call.ID) (Refund, erro
 
 // Replicas race for what is due: who moves next_at hands the refund out, and nobody else does before the lease has run out.
 const takeDueSQL = `
-UPDATE refunds SET next_at = market_now() + $2::interval
+UPDATE refunds SET next_at = market_now() + $2::interval, waits_for = ''
  WHERE call_id IN (
 	SELECT call_id FROM refunds WHERE state NOT IN ('confirmed', 'void') AND next_at <= market_now()
 	 ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
@@ -115,7 +118,8 @@ func (Store) TakeDue(ctx context.Context, db postgres.DB, limit int) ([]call.ID,
 }
 
 const deferSQL = `
-UPDATE refunds SET state = coalesce(nullif($2, ''), state), next_at = market_now() + $3::interval, attempts = attempts + $4, why = $5
+UPDATE refunds SET state = coalesce(nullif($2, ''), state), next_at = market_now() + $3::interval, attempts = attempts + $4, why = $5,
+       waits_for = ''
  WHERE call_id = $1 AND state NOT IN ('confirmed', 'void')`
 
 // later puts a refund off, with the state it is in from now on, empty for the one that it has, and a word why. attempts counts only what went wrong.
@@ -141,7 +145,7 @@ func (Store) Void(ctx context.Context, db postgres.DB, id call.ID, why string) e
 
 const confirmSQL = `
 UPDATE refunds
-   SET state = 'confirmed', transaction = $2, log_index = $3, block_number = $4, confirmed_at = market_now(), why = ''
+   SET state = 'confirmed', transaction = $2, log_index = $3, block_number = $4, confirmed_at = market_now(), why = '', waits_for = ''
  WHERE call_id = $1 AND state <> 'confirmed'`
 
 func (Store) confirm(ctx context.Context, db postgres.DB, id call.ID, p chain.Proof) error {

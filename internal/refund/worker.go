@@ -15,6 +15,7 @@ import (
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/crash"
+	"market/internal/source"
 )
 
 const (
@@ -49,6 +50,7 @@ type Rail struct {
 	Network    chain.Network
 	Node       Node
 	Sender     Sender
+	Units      Units                        // nil: what the sender is shown is not counted, as with our own engine
 	Treasuries map[common.Address]chain.Key // today's, and those that it replaced: what a treasury received it gives back
 }
 
@@ -95,13 +97,19 @@ func (*Worker) Timeout(*river.Job[Args]) time.Duration { return sendTime + 40*ti
 func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	id := job.Args.Call
 	r, err := w.store.Find(ctx, w.db, id)
-	if errors.Is(err, ErrNone) || (err == nil && (r.State == StateConfirmed || r.State == StateVoid)) {
-		return nil
+	if errors.Is(err, ErrNone) || (err == nil && (r.State == StateConfirmed || r.State == StateVoid || r.Waiting)) {
+		return nil // a job that was queued before its refund was put off has nothing to do
 	}
 	if err != nil {
 		return err
 	}
 	next, err := w.step(ctx, r)
+	if limit, out := errors.AsType[*source.LimitError](err); out {
+		// It is known why nothing is sent, and until when: no error, and no attempt.
+		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		return w.store.waitFor(own, w.db, r.Payment.Network, id, limit)
+	}
 	if err != nil {
 		// The row is put off on a context of its own: the job's may be what ended the step.
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -147,12 +155,21 @@ func (w *Worker) step(ctx context.Context, r Refund) (verdict, error) {
 	if !found || depth < rail.Network.Confirmations {
 		return verdict{state: r.State, wait: blockWait, why: "waiting for the payment to be final"}, nil
 	}
-	used, err := rail.Node.AuthorizationUsed(ctx, r.Payment.Asset, r.Payment.Treasury, r.Nonce)
-	if err != nil {
-		return verdict{}, fmt.Errorf("read authorization of refund %s: %w", r.Payment.Call, err)
-	}
-	if used {
-		return w.confirmable(ctx, rail, r, payment.BlockNumber)
+	var used bool
+	var next verdict
+	// One node has to say both that the nonce is used and where: another one may not have come that far.
+	err = chain.OneView(ctx, func(ctx context.Context) error {
+		var err error
+		if used, err = rail.Node.AuthorizationUsed(ctx, r.Payment.Asset, r.Payment.Treasury, r.Nonce); err != nil {
+			return fmt.Errorf("read authorization of refund %s: %w", r.Payment.Call, err)
+		}
+		if used {
+			next, err = w.confirmable(ctx, rail, r, payment.BlockNumber)
+		}
+		return err
+	})
+	if err != nil || used {
+		return next, err
 	}
 	return w.send(ctx, rail, r)
 }
@@ -178,6 +195,12 @@ func (w *Worker) confirmable(ctx context.Context, rail Rail, r Refund, fromBlock
 
 // send shows a signed authorization to the chain: the one that is still valid, or a new one once all before it have lapsed.
 func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error) {
+	// Before anything is signed: a signature lives for minutes, and a source may be out for days.
+	if rail.Units != nil {
+		if err := rail.Units.Limited(); err != nil {
+			return verdict{}, err
+		}
+	}
 	signed, waiting, err := w.authorize(ctx, rail, r)
 	if err != nil {
 		return verdict{}, err
@@ -187,6 +210,11 @@ func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error)
 	}
 	sending, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
+	sending, end, err := w.reserve(sending, rail, r)
+	if err != nil {
+		return verdict{}, err
+	}
+	defer end()
 	s := rail.Sender.Settle(sending, signed)
 	if s.Status == chain.StatusUnknown && s.Transaction == (common.Hash{}) && s.Err != nil {
 		// Nobody says that it is on its way, so it is sent again; not every second, because a facilitator may count what it is asked.

@@ -75,6 +75,8 @@ var deeds = map[audit.Action]string{
 	audit.Relist:  "Put back on the shelf",
 	audit.Suspend: "Suspended",
 	audit.Recount: "Counted again",
+
+	audit.SourceTried: "Said to be topped up",
 }
 
 func auditOnPageOf(e audit.Entry) auditOnPage {

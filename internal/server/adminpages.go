@@ -10,6 +10,7 @@ import (
 
 	"market/internal/catalog"
 	"market/internal/delivery"
+	"market/internal/notify"
 )
 
 var (
@@ -26,8 +27,12 @@ func (s *Server) adminPages(e *echo.Echo) {
 		e.Add(method, "/admin/services", s.adminServices, s.signedIn)
 		e.Add(method, "/admin/outages", s.adminOutages, s.signedIn)
 		e.Add(method, "/admin/audit", s.adminAudit, s.signedIn)
+		e.Add(method, "/admin/sources", s.adminSources, s.signedIn)
+		e.Add(method, "/admin/notices", s.adminNotices, s.signedIn)
 	}
 	e.POST("/admin/strikes/:slug", s.adminDecide, s.signedIn)
+	e.POST("/admin/sources", s.adminTry, s.signedIn)
+	e.POST("/admin/notices", s.adminTestNotices, s.signedIn)
 	e.POST("/admin/session", s.signIn, s.privately)
 	e.POST("/admin/session/end", s.signOut, s.signedIn)
 }
@@ -41,6 +46,7 @@ func forAdmins(c echo.Context) bool {
 // A overviewPage is where an admin begins: what there is to look at, by number.
 type overviewPage struct {
 	frame
+	Out     []string // what we depend on and cannot use now, and what that stops
 	Counts  []overviewCount
 	Waiting []waitingOnPage
 }
@@ -57,6 +63,7 @@ type overviewCount struct {
 	N                string
 	What, Link, Note string
 	Urgent           bool
+	Bad              bool // something stopped
 }
 
 func (s *Server) adminOverview(c echo.Context) error {
@@ -73,7 +80,11 @@ func (s *Server) adminOverview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := overviewPage{frame: s.adminFrame(c, "overview")}
+	sources, err := s.readSources(ctx)
+	if err != nil {
+		return err
+	}
+	page := overviewPage{frame: s.adminFrame(c, "overview"), Out: s.outNow(ctx, sources)}
 	appeals := 0
 	for _, w := range waiting {
 		appeals += w.N
@@ -89,6 +100,14 @@ func (s *Server) adminOverview(c echo.Context) error {
 	add(states[catalog.Delisted], false, "delisted", "/admin/services?state=delisted", "Off the shelf for their strikes. Only an admin puts them back.")
 	add(states[catalog.Suspended], false, "suspended", "/admin/services?state=suspended", "Off the shelf because an admin said so.")
 	add(len(s.guard.Open()), true, "outages of our own", "/admin/outages", "While one holds, no failure is a service's doing.")
+	out := len(sources.out())
+	add(out, true, "sources out", "/admin/sources", "Facilitators, nodes, mail: they refuse us, or we stopped. Work that waits for them is kept.")
+	page.Counts[len(page.Counts)-1].Bad = out > 0
+	notices, err := notify.Store{}.CountOpen(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	add(notices, true, "open notices", "/admin/notices", "What stopped or is not as it should be, and whether you were told of it.")
 	return s.writePage(c, http.StatusOK, adminHomeTemplate, page)
 }
 

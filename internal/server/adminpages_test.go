@@ -14,6 +14,7 @@ import (
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/delivery"
+	"market/internal/notify"
 	"market/internal/outage"
 	"market/internal/strikes"
 )
@@ -281,7 +282,7 @@ func TestMeasuredOnPage_SaysHowCallsEndedAndWhose(t *testing.T) {
 func TestAdminPages_HaveWordsForEverythingThatIsDecidedAndKnown(t *testing.T) {
 	t.Parallel()
 	for _, a := range audit.Actions() {
-		ordered := a != audit.Recount // which no form asks for: an outage does
+		ordered := a != audit.Recount && a != audit.SourceTried // no form about a service asks for these: an outage does, and the page of sources
 		if deeds[a] == "" || ordered && dones[action(a)] == "" {
 			t.Errorf("%s has no words", a)
 		}
@@ -295,5 +296,45 @@ func TestAdminPages_HaveWordsForEverythingThatIsDecidedAndKnown(t *testing.T) {
 	over := outageOnPageOf(outage.Outage{Replica: uuid.New(), State: outage.State{Cause: outage.Canaries, Ended: time.Unix(1, 0)}})
 	if held.State.Word != "holds now" || !strings.HasPrefix(held.What, "The whole fleet: ") || over.State.Word != "over" || !strings.HasPrefix(over.What, "Replica ") {
 		t.Errorf("%+v, %+v", held, over)
+	}
+}
+
+// B145: words of sources are in notices: they are shown, and lead nowhere but to our own pages and to the web.
+func TestNoticeOnPage_ShowsWordsOfOthersAndLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	s := newTestServer()
+	at := time.Unix(1_800_000_000, 0)
+	n := notify.Listed{ID: uuid.New(), Kind: notify.SourceOut, Subject: strangers, RaisedAt: at,
+		Outage:   notify.Outage{What: strangers, Effect: strangers, Look: "/admin/sources\n//evil.example\njavascript:alert(1)\nhttps://hosted.example/billing\n" + strangers},
+		Messages: []notify.Sending{{Phase: notify.Raised, Attempts: 2, LastError: strangers, NextAt: at}}}
+	f := s.frame()
+	f.Admin = &adminBar{Form: "form", At: "notices", Ends: momentOf(at)}
+	row := noticeOnPageOf(n)
+	page := noticesPage{frame: f, Told: "You are told by mail.", Form: "form", Rows: []noticeOnPage{row}}
+	text := render(t, adminNoticesTemplate, page)
+	for _, want := range []string{"holds now", "2 attempts failed before", `href="/admin/sources"`, `href="https://hosted.example/billing"`, "alert(1)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not show %q:\n%s", want, text)
+		}
+	}
+	for _, bad := range []string{"<script", `"'onfocus`, ` onfocus="`, "\u202e", `"javascript:`, `href="//`} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the page holds %q:\n%s", bad, text)
+		}
+	}
+	for _, look := range row.Looks {
+		if look.Link != "" && look.Link != "/admin/sources" && look.Link != "https://hosted.example/billing" {
+			t.Errorf("the page leads to %q", look.Link)
+		}
+	}
+	for state, want := range map[string]noticeState{
+		noticeOnPageOf(notify.Listed{}).State.Word:                                                                                 noticeOpen,
+		noticeOnPageOf(notify.Listed{CalmSince: at}).State.Word:                                                                    noticeCalm,
+		noticeOnPageOf(notify.Listed{CalmSince: at, SettledAt: at}).State.Word:                                                     noticeSettled,
+		noticeOnPageOf(notify.Listed{SettledAt: at, Messages: []notify.Sending{{Phase: notify.Raised, GivenUpAt: at}}}).State.Word: noticeGivenUp,
+	} {
+		if state != noticeBadges[want].Word {
+			t.Errorf("%s is shown as %q", want, state)
+		}
 	}
 }

@@ -93,6 +93,17 @@ func (s *Server) listAppeals(c echo.Context) error {
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
 }
 
+// before is the row that the page begins after, in a list of which the cursor is the id of the last row shown; the zero id on the first page.
+func (p page) before() (id uuid.UUID, err error) {
+	if err := p.limited(); err != nil || p.cursor == "" {
+		return id, err
+	}
+	if id, err = uuid.Parse(p.cursor); err != nil || id.String() != p.cursor {
+		return id, badParameter("cursor", "is not one that we gave out")
+	}
+	return id, nil
+}
+
 // limited refuses a page of a size that none has.
 func (p page) limited() error {
 	if p.limit < 1 || p.limit > catalog.ListLimitMax {

@@ -33,7 +33,7 @@ type catalogPage struct {
 	Shelf       bool   // there are services for sale, whether they fit or not
 	Restless    bool   // the order may change from page to page
 	AsOf        *moment
-	Closed      bool // nobody can pay just now
+	Closed      []string // why nobody can pay just now, by network
 	HowToList   string
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -28,21 +29,22 @@ type Upstream interface {
 	Check(ctx context.Context, s *catalog.Service) upstream.Finding
 }
 
-// vetHost refuses a listing whose host does not exist or leads inside somebody's network. Where we cannot look, the listing has to wait.
-func (s *Server) vetHost(c echo.Context, baseURL string) error {
+// vetHost refuses a listing whose member, a URL, names a host that does not exist or leads inside somebody's network. Where we cannot look, the listing
+// has to wait.
+func (s *Server) vetHost(c echo.Context, member, address string) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), vetTime)
 	defer cancel()
-	err := s.upstream.Vet(ctx, baseURL)
+	err := s.upstream.Vet(ctx, address)
 	if err == nil {
 		return nil
 	}
 	bad, ok := errors.AsType[*upstream.HostError](err)
 	if !ok {
-		return refusal.New(call.NotReady, "the host of base_url could not be looked up from here; "+
-			"if that lasts while other hosts work, look at the name servers of its domain").WithUntil(s.now().Add(vetRetry)).WithCause(err)
+		return refusal.New(call.NotReady, "the host of %s could not be looked up from here; "+
+			"if that lasts while other hosts work, look at the name servers of its domain", strings.ReplaceAll(member[1:], "/", ".")).WithUntil(s.now().Add(vetRetry)).WithCause(err)
 	}
-	no := refusal.New(call.InvalidRequest, "/base_url %s", bad.Problem)
-	no.Fields = []refusal.Field{{Name: "/base_url", Message: bad.Problem}}
+	no := refusal.New(call.InvalidRequest, "%s %s", member, bad.Problem)
+	no.Fields = []refusal.Field{{Name: member, Message: bad.Problem}}
 	return no
 }
 

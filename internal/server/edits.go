@@ -28,9 +28,12 @@ func (s *Server) editService(c echo.Context) error {
 		return err
 	}
 	if draft.BaseURL != before.BaseURL {
-		if err := s.vetHost(c, draft.BaseURL); err != nil {
+		if err := s.vetHost(c, baseURLMember, draft.BaseURL); err != nil {
 			return err
 		}
+	}
+	if err := s.vetWebhook(c, before.Notices, draft.Notices); err != nil {
+		return err
 	}
 	edited, err := s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
 		return s.store.EditService(c.Request().Context(), tx, c.Param("slug"), s.editOf(c, body), s.rules)
@@ -42,6 +45,7 @@ func (s *Server) editService(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	view.Notices = noticesViewOf(edited.Service.Notices, edited.NoticeSecret)
 	if edited.Service.ProbeID() != before.ProbeID() {
 		view.Checks = []checkView{s.checkProbe(c, s.asSold(&edited.Service))}
 	}

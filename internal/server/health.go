@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"time"
 
 	"market/internal/call"
@@ -27,19 +26,4 @@ func (s *Server) dead(v *catalog.Service) bool {
 	}
 	seen, ok := s.path.Prober.Seen(v)
 	return ok && !seen.Live && seen.Reason != call.EgressDown && seen.Reason != call.LocalError && s.now().Sub(seen.At) < max(seenAge, s.path.Prober.TTL())
-}
-
-// closed says that no call can be paid just now, on no network. What is not known in time is taken for ready: it is a notice and decides nothing.
-func (s *Server) closed(ctx context.Context) bool {
-	if s.ready == nil || len(s.networks) == 0 {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, closedTime)
-	defer cancel()
-	for _, err := range s.ready.All(ctx) {
-		if err == nil || ctx.Err() != nil {
-			return false
-		}
-	}
-	return true
 }

@@ -18,6 +18,7 @@ import (
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/delivery"
+	"market/internal/letter"
 	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/refund"
@@ -44,6 +45,7 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 			continue
 		}
 		path := parameter.ReplaceAllString(r.Path, "{$1}")
+		path = strings.Replace(path, "/sources/*", "/sources/{name}/try", 1) // the name has slashes
 		path = strings.Replace(path, "/*", "/{service}/{path}", 1)
 		served = append(served, r.Method+" "+path)
 	}
@@ -112,6 +114,9 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 			refund.StateParked, refund.StateVoid}),
 		"/components/schemas/OutcomeReceipt/properties/refundState": {payment.RefundOwed, payment.RefundNone, payment.RefundVoid},
 		"/components/schemas/Action":                                words(audit.Actions()),
+		"/components/schemas/ProviderNotice/properties/kind":        words(letter.Kinds()),
+		"/components/schemas/Sending/properties/channel":            words(letter.Channels()),
+		"/components/schemas/SourceState":                           words(sourceStates),
 		"/components/schemas/AuditEntry/properties/subject_kind":    words(audit.Kinds()),
 		"/components/headers/Market-Outcome/schema":                 append(words(call.Outcomes()), outcomePending),
 	} {
@@ -209,7 +214,11 @@ var views = map[string]reflect.Type{
 	"StrikeSummary": reflect.TypeFor[summaryView](), "Clears": reflect.TypeFor[clearsView](), "Delisting": reflect.TypeFor[delistingView](),
 	"StrikePage": reflect.TypeFor[strikePage](), "ServiceStrikes": reflect.TypeFor[serviceStrikesView](),
 	"Appeal": reflect.TypeFor[appealView](), "Answered": reflect.TypeFor[answeredView](), "Case": reflect.TypeFor[delivery.Case](),
+	"Source": reflect.TypeFor[sourceView](), "SourceReason": reflect.TypeFor[sourceReason](), "SourceNotice": reflect.TypeFor[sourceNotice](), "SourceTried": reflect.TypeFor[sourceTried](),
 	"Decision": reflect.TypeFor[decisionView](), "AuditEntry": reflect.TypeFor[auditView](),
+	"Notices": reflect.TypeFor[noticesView](), "NewNoticeSecret": reflect.TypeFor[newNoticeSecretView](), "ProviderNotice": reflect.TypeFor[letterView](),
+	"ProviderNoticeData": reflect.TypeFor[letter.Data](), "ToldStrike": reflect.TypeFor[letter.Strike](), "StrikeStanding": reflect.TypeFor[letter.Standing](),
+	"Sending": reflect.TypeFor[sendingView](),
 	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }
 

@@ -56,14 +56,9 @@ func (s *Server) readOutages(c echo.Context) ([]outage.Outage, page, string, err
 	if err != nil {
 		return nil, page{}, "", err
 	}
-	if err := list.limited(); err != nil {
+	before, err := list.before()
+	if err != nil {
 		return nil, page{}, "", err
-	}
-	var before uuid.UUID
-	if list.cursor != "" {
-		if before, err = uuid.Parse(list.cursor); err != nil || before.String() != list.cursor {
-			return nil, page{}, "", badParameter("cursor", "is not one that we gave out")
-		}
 	}
 	outages, err := outage.Store{}.List(c.Request().Context(), s.db, before, list.limit+1)
 	if err != nil {

@@ -26,6 +26,10 @@ func TestRoutes_OnlyWhatExistsAsksForTheToken(t *testing.T) {
 		"GET /api/v1":                           404,
 		"PUT /api/v1/services":                  405,
 		"POST /api/v1/calls/x":                  405,
+
+		"GET /api/v1/services/x/notices":           401,
+		"POST /api/v1/services/x/notices/secret":   401,
+		"POST /api/v1/services/x/notices/1/resend": 401,
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		answer := httptest.NewRecorder()

@@ -15,6 +15,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/delivery"
+	"market/internal/postgres"
 	"market/internal/readiness"
 )
 
@@ -47,7 +48,12 @@ type Config struct {
 	Cooldown   time.Duration  // how long a service rests after a failure, for the page of rules
 	Log        zerolog.Logger
 	Now        func() time.Time
-	Stopping   func() bool // the process takes no new calls
+	Stopping   func() bool      // the process takes no new calls
+	Sources    delivery.Sources // nil: none is configured
+	// Waiting counts the refunds that wait for each source; nil: none does.
+	Waiting func(ctx context.Context, db postgres.DB) (map[string]int, error)
+	Metrics http.Handler // of the operations door; nil: it has none
+	Notices Notices      // to the operator; nil: there is no channel
 }
 
 // Server is the public door and the operations door.
@@ -72,6 +78,10 @@ type Server struct {
 	log        zerolog.Logger
 	now        func() time.Time
 	stopping   func() bool
+	sources    delivery.Sources
+	waiting    func(ctx context.Context, db postgres.DB) (map[string]int, error)
+	metrics    http.Handler
+	notices    Notices
 	tries      tries // to sign in
 	ourForms   *http.CrossOriginProtection
 }
@@ -82,6 +92,7 @@ func New(c Config) *Server {
 		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
+		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices,
 		ourForms: ourForms(c.PublicURL),
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
@@ -134,12 +145,19 @@ func (s *Server) routes() *echo.Echo {
 	e.POST("/api/v1/services/:slug/appeals", s.appeal, s.adminOnly)
 	e.GET("/api/v1/services/:slug/appeals", s.listAppeals, s.adminOnly)
 	e.GET("/api/v1/services/:slug/strikes", s.providersStrikes, s.adminOnly)
+	e.GET("/api/v1/services/:slug/notices", s.listLetters, s.adminOnly)
+	e.POST("/api/v1/services/:slug/notices/secret", s.newNoticeSecret, s.adminOnly)
+	e.POST("/api/v1/services/:slug/notices/:id/resend", s.sendLetterAgain, s.adminOnly)
 	e.GET("/api/v1/admin/strikes", s.listStrikes, s.adminOnly)
 	e.GET("/api/v1/admin/strikes/:slug", s.strikesBySlug, s.adminOnly)
 	e.POST("/api/v1/admin/strikes/:id/void", s.voidStrike, s.adminOnly)
 	e.POST("/api/v1/admin/strikes/:id/uphold", s.upholdStrike, s.adminOnly)
 	e.GET("/api/v1/admin/audit", s.listAudit, s.adminOnly)
 	e.GET("/api/v1/admin/outages", s.listOutages, s.adminOnly)
+	e.GET("/api/v1/admin/notices", s.listNotices, s.adminOnly)
+	e.POST("/api/v1/admin/notices/test", s.testNotices, s.adminOnly)
+	e.GET("/api/v1/admin/sources", s.listSources, s.adminOnly)
+	e.POST("/api/v1/admin/sources/*", s.trySource, s.adminOnly)
 	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/suspend", s.suspendService, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/relist", s.relistService, s.adminOnly)
@@ -158,6 +176,9 @@ func (s *Server) Ops() *http.Server {
 	e.HTTPErrorHandler = s.writeError
 	e.GET("/livez", func(c echo.Context) error { return c.String(http.StatusOK, "alive\n") })
 	e.GET("/readyz", s.readyz)
+	if s.metrics != nil {
+		e.GET("/metrics", echo.WrapHandler(s.metrics))
+	}
 	return door(e)
 }
 

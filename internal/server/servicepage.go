@@ -32,7 +32,7 @@ type servicePage struct {
 	Windows           []windowOnPage
 	AsOf              *moment // of the record; nil: it could not be read
 	Last              *moment
-	Closed            bool // nobody can pay just now
+	Closed            []string // why nobody can pay just now, by network
 	Changes           []priceChangeOnPage
 }
 

@@ -26,12 +26,15 @@ func (s *Server) createService(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.vetHost(c, draft.BaseURL); err != nil {
+	if err := s.vetHost(c, baseURLMember, draft.BaseURL); err != nil {
+		return err
+	}
+	if err := s.vetWebhook(c, catalog.Notices{}, draft.Notices); err != nil {
 		return err
 	}
 	draft.By = catalog.AdminToken
 	var made catalog.Service
-	var secret config.Secret
+	var secret, noticeSecret config.Secret
 	ctx := c.Request().Context()
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		if made, err = s.store.Create(ctx, tx, draft); err != nil {
@@ -40,7 +43,10 @@ func (s *Server) createService(c echo.Context) error {
 		if made.Headers, err = s.secrets.SetHeaders(ctx, tx, made.ID, draft.Headers); err != nil {
 			return err
 		}
-		secret, made.Secret.Since, err = s.secrets.NewSecret(ctx, tx, made.ID, 0)
+		if secret, made.Secret.Since, err = s.secrets.NewSecret(ctx, tx, made.ID, 0); err != nil || made.Notices.Webhook == "" {
+			return err
+		}
+		noticeSecret, _, err = s.secrets.NewNoticeSecret(ctx, tx, made.ID)
 		return err
 	})
 	if err != nil {
@@ -54,6 +60,7 @@ func (s *Server) createService(c echo.Context) error {
 		return err
 	}
 	view.Secret.Value = secret.Reveal()
+	view.Notices = noticesViewOf(made.Notices, noticeSecret)
 	view.Checks = []checkView{s.checkProbe(c, s.asSold(&made))}
 	for _, e := range view.Endpoints {
 		s.logWarnings(made.Slug, e)
@@ -194,9 +201,10 @@ type serviceView struct {
 	Revision     int64          `json:"revision"`
 	Broken       string         `json:"broken,omitempty"` // what is wrong with what is stored; it cannot be called
 	Endpoints    []endpointView `json:"endpoints"`
-	// Headers and Secret are for the owner of the listing alone.
+	// Headers, Secret and Notices are for the owner of the listing alone.
 	Headers []headerView `json:"headers,omitempty"`
 	Secret  *secretView  `json:"secret,omitempty"`
+	Notices *noticesView `json:"notices,omitempty"` // nil: nobody is told
 	// Events are the last changes of the state. They stand where one service is shown, not in lists.
 	Events []eventView `json:"events,omitempty"`
 	// Checked is the last probe, as this process saw it. It is for the owner of the listing alone.

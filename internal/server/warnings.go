@@ -5,6 +5,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/config"
 )
 
 // writeOwners answers with a listing as its owner sees it.
@@ -22,6 +23,7 @@ func (s *Server) ownersView(c echo.Context, v *catalog.Service) (serviceView, er
 	view := s.serviceView(v)
 	view.StateReason, view.StateBy = v.StateReason, v.StateBy.Name
 	view.Headers, view.Secret = headerViews(v.Headers), &secretView{Since: timeJSON(v.Secret.Since), Next: timeJSON(v.Secret.Next)}
+	view.Notices = noticesViewOf(v.Notices, config.Secret{})
 	view.Probe.Body = v.Probe.Body
 	for i, e := range v.Endpoints { // from the database: none of them is retired
 		view.Endpoints[i] = s.ownersEndpoint(v, e)

@@ -104,7 +104,7 @@ func prepare(t testing.TB, setup Setup, env ...string) *World {
 	}
 	w := &World{Chain: net, options: setup.Options, quiet: setup.Quiet, environ: append([]string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0",
-		"MARKET_NETWORKS=" + networksFile(t, net, cmp.Or(setup.Confirmations, 2)), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
+		NetworksFile(t, cmp.Or(setup.Confirmations, 2), net.URL()), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
 		"MARKET_ADMIN_TOKEN=" + AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
 	}, env...)}
 	w.on(t, databaseURL)
@@ -161,10 +161,12 @@ func (w *World) start(t testing.TB) error {
 	return nil
 }
 
-func networksFile(t testing.TB, net *devnet.Chain, confirmations int) string {
+// NetworksFile writes the development chain's networks file with these nodes, each a URL or an object, and returns the line of the environment that
+// names it.
+func NetworksFile(t testing.TB, confirmations int, nodes ...any) string {
 	t.Helper()
 	networks, err := json.Marshal(map[string]any{"networks": []any{map[string]any{
-		"id": devnet.NetworkID, "v1_name": devnet.V1Name, "rpc": []string{net.URL()}, "confirmations": confirmations, "serve_at_depth": 1,
+		"id": devnet.NetworkID, "v1_name": devnet.V1Name, "rpc": nodes, "confirmations": confirmations, "serve_at_depth": 1,
 		"floor_usd": "0.001",
 		"assets": []any{map[string]any{"address": devnet.TokenAddress().Hex(), "symbol": devnet.TokenSymbol,
 			"decimals": devnet.TokenDecimals, "eip712_name": devnet.TokenName, "eip712_version": devnet.TokenVersion}},
@@ -176,7 +178,7 @@ func networksFile(t testing.TB, net *devnet.Chain, confirmations int) string {
 	if err := os.WriteFile(file, networks, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return file
+	return "MARKET_NETWORKS=" + file
 }
 
 // NewKey returns a fresh key, as hex and parsed.

@@ -30,7 +30,7 @@ func hostileFails(w http.ResponseWriter, _ *http.Request) {
 // one that is suspended, and one under strike by several.
 func openCase(t *testing.T) *apptest.World {
 	t.Helper()
-	w := apptest.Start(t, "MARKET_STRIKE_LIMIT=2", "MARKET_STRIKE_FOLD=0", "MARKET_COOLDOWN=1ms")
+	w := apptest.Start(t, "MARKET_STRIKE_LIMIT=2", "MARKET_STRIKE_FOLD=0", "MARKET_COOLDOWN=1ms", apptest.Sources(t, 20))
 	evil := w.ListWith(t, "evil", hostileFails, map[string]any{"trial_calls_per_day": 5}, map[string]any{"name": hostileName})
 	payer := w.Payer(t, 10*apptest.PriceUnits)
 	for range 2 {
@@ -54,6 +54,9 @@ func openCase(t *testing.T) *apptest.World {
 	weather := w.List(t, "weather", apptest.Fails, map[string]any{"trial_calls_per_day": 5})
 	w.Send(t, apptest.Ask(weather.URL).Trial(), "")
 	if _, err := w.DB.Exec(t.Context(), outagesSQL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.DB.Exec(t.Context(), apptest.SourcesSQL, 20); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -111,9 +114,9 @@ func TestAdminPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.check(view{"admin-signin", empty.URL + "/admin/strikes"}, axe)
 	b.signIn()
 	b.reads("No service is under strike.")
-	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/audit")
+	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit")
 	views = append(views, adminViews(full, "", "/admin", "/admin/strikes", "/admin/strikes/evil", "/admin/strikes/weather", "/admin/strikes/gone?done=suspend",
-		"/admin/services", "/admin/outages", "/admin/audit", "/admin/strikes/nobody")...)
+		"/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/strikes/nobody")...)
 	for _, v := range views {
 		b.check(v, axe)
 	}

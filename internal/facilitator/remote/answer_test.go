@@ -136,7 +136,7 @@ func TestClient_Settle_EveryAnswerIsClassified(t *testing.T) {
 				ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 			}
 			defer cancel()
-			got := d.client(t, nil).Settle(ctx, network, signed)
+			got := settle(ctx, d.client(t, nil))
 			if got.Kind != tt.kind || got.Transaction != tt.transaction || got.Blame != tt.blame {
 				t.Errorf("answer %+v, want kind %d, transaction %s, blame %d", got, tt.kind, tt.transaction, tt.blame)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
+	"market/internal/source"
 )
 
 const (
@@ -36,6 +37,8 @@ type Options struct {
 	URL        string // http(s), without query; a slash at its end does not matter
 	Credential Credential
 	Resource   string // absolute URL of the market, which x402 v1 wants beside every payment
+	Source     source.Source
+	Meter      Meter // of that source; nil: nothing is counted, and no outage is kept
 	Now        func() time.Time
 	// Report hears when the facilitator stops answering /supported as it should, with the reason, and when it does again, with nil. Nil
 	// drops it.
@@ -87,8 +90,8 @@ func (c *Client) Name() string { return c.opts.Name }
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Settle asks the facilitator to put an authorization on the chain. When the context ends before the answer is there, nobody knows what
-// it has done: Unclear.
-func (c *Client) Settle(ctx context.Context, n chain.Network, s chain.Signed) Answer {
+// it has done: Unclear. The turn's next unit is spent with the first byte that may have left us.
+func (c *Client) Settle(ctx context.Context, turn *Turn, n chain.Network, s chain.Signed) Answer {
 	const call = "settle"
 	body, no := c.prepare(call, n, s)
 	if no != nil {
@@ -97,7 +100,11 @@ func (c *Client) Settle(ctx context.Context, n chain.Network, s chain.Signed) An
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	got := c.do(ctx, http.MethodPost, call, body)
+	if got.sent {
+		turn.spend()
+	}
 	if got.fault != 0 {
+		turn.report(ctx, source.Verdict{Kind: source.Troubled})
 		no := c.trouble(call, got.fault, got.status, got.err)
 		if got.sent {
 			return Answer{Kind: Unclear, Err: no}
@@ -108,9 +115,13 @@ func (c *Client) Settle(ctx context.Context, n chain.Network, s chain.Signed) An
 		return Answer{Kind: Unsent, Err: no}
 	}
 	answer, fault := settleAnswer(got.status, got.body, expected{networks: []string{n.ID, n.V1Name}, payer: s.From})
+	verdict := c.verdict(got, fault == 0)
+	turn.report(ctx, verdict)
 	switch {
+	case fault == 0 && answer.Kind == Declined && refuses(verdict):
+		// What looked like a word on the payment is one on us.
+		answer.Kind, answer.Blame, answer.Err = Refused, 0, c.trouble(call, refusalFault(verdict), got.status, nil)
 	case fault != 0:
-		c.rest(fault, got.retryAfter)
 		answer.Err = c.trouble(call, fault, got.status, nil)
 	case answer.Kind == Declined || answer.Kind == Pending:
 		answer.Err = &DeclinedError{Facilitator: c.opts.Name, Code: answer.Code}
@@ -120,9 +131,6 @@ func (c *Client) Settle(ctx context.Context, n chain.Network, s chain.Signed) An
 
 // prepare makes the body, or says why nothing is to be sent.
 func (c *Client) prepare(call string, n chain.Network, s chain.Signed) ([]byte, error) {
-	if err := c.resting(call); err != nil {
-		return nil, err
-	}
 	version := c.version(n)
 	if version == 0 {
 		return nil, c.trouble(call, Unsupported, 0, nil)
@@ -236,22 +244,31 @@ type Verdict struct {
 }
 
 // Verify asks whether an authorization would pay. It moves nothing, and what it says proves nothing: the paid path verifies by itself and
-// never asks. The error is a *Trouble.
+// never asks. The error is a *Trouble, or a *source.LimitError where it was not asked.
 func (c *Client) Verify(ctx context.Context, n chain.Network, s chain.Signed) (Verdict, error) {
 	const call = "verify"
 	body, err := c.prepare(call, n, s)
 	if err != nil {
 		return Verdict{}, err
 	}
+	turn, err := c.Reserve(ctx, source.Other, 1)
+	if err != nil {
+		return Verdict{}, err
+	}
+	defer turn.End(0)
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	got := c.do(ctx, http.MethodPost, call, body)
+	if got.sent {
+		turn.spend()
+	}
 	if got.fault != 0 {
+		turn.report(ctx, source.Verdict{Kind: source.Troubled})
 		return Verdict{}, c.trouble(call, got.fault, got.status, got.err)
 	}
 	verdict, fault := verifyAnswer(got.status, got.body, s.From)
+	turn.report(ctx, c.verdict(got, fault == 0))
 	if fault != 0 {
-		c.rest(fault, got.retryAfter)
 		return Verdict{}, c.trouble(call, fault, got.status, nil)
 	}
 	return verdict, nil

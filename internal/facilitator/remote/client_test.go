@@ -51,7 +51,7 @@ func TestClient_Settle_OnlyWhatNeverLeftIsUnsent(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.base = gone.base // it was there when it was asked what it supports
-			got := c.Settle(t.Context(), network, signed)
+			got := settle(t.Context(), c)
 			if got.Kind != Unsent || faultIn(got.Err) != Unreached {
 				t.Errorf("answer %+v, want that nothing was sent", got)
 			}
@@ -67,7 +67,7 @@ func TestClient_Settle_WhoHasNotSaidThatItSupportsUsIsShownNothing(t *testing.T)
 	d := newDesk(t, says(200, settled(nil)))
 	d.supports(says(200, `{"kinds":[{"x402Version":2,"scheme":"exact","network":"eip155:8453"},{"x402Version":2,"scheme":"upto","network":"eip155:84532"}]}`))
 	for what, c := range map[string]*Client{"was not asked": d.stranger(t, nil), "supports others": d.client(t, nil)} {
-		if got := c.Settle(t.Context(), network, signed); got.Kind != Unsent || faultIn(got.Err) != Unsupported {
+		if got := settle(t.Context(), c); got.Kind != Unsent || faultIn(got.Err) != Unsupported {
 			t.Errorf("%s: %+v, want that nothing was sent", what, got)
 		}
 		if err := c.Ready(network); err == nil {
@@ -107,61 +107,11 @@ func TestClient_Settle_SendsOurOwnTermsInTheNewestVersionThatBothKnow(t *testing
 				says(200, settled(nil))(w, r)
 			})
 			d.supports(says(200, tt.supports))
-			if a := d.client(t, nil).Settle(t.Context(), network, signed); a.Kind != Paid {
+			if a := settle(t.Context(), d.client(t, nil)); a.Kind != Paid {
 				t.Fatalf("answer %+v", a)
 			}
 			if got != tt.want {
 				t.Errorf("sent\n%s\nwant\n%s", got, tt.want)
-			}
-		})
-	}
-}
-
-// Who turns us away is left alone for a while, as long as it asks for and no longer than a minute. What a single payment could provoke
-// closes nothing: else a caller could close the network.
-func TestClient_Settle_WhoTurnsUsAwayIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	after := func(status int, header string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", header)
-			w.WriteHeader(status)
-		}
-	}
-	for name, tt := range map[string]struct {
-		answer http.HandlerFunc
-		rest   time.Duration
-	}{
-		"too many requests":                        {after(429, ""), 5 * time.Second},
-		"too many requests, for 20 seconds":        {after(429, "20"), 20 * time.Second},
-		"too many requests, for a year":            {after(429, "31536000"), time.Minute},
-		"too many requests, for less than no time": {after(429, "-1"), 5 * time.Second},
-		"too many requests, for more than fits":    {after(429, "99999999999999999999"), 5 * time.Second},
-		"too many requests, until a date":          {after(429, "Fri, 02 Jan 2026 03:05:05 GMT"), 5 * time.Second},
-		"it wants to be paid":                      {after(402, ""), 30 * time.Second},
-		"our credential is no good":                {after(401, ""), 30 * time.Second},
-		"trouble of its own":                       {after(503, "20"), 0},
-		"a request that it does not take":          {after(400, "20"), 0},
-		"a no":                                     {says(200, no("insufficient_funds")), 0},
-		"a no with 402":                            {says(402, no("insufficient_funds")), 0},
-		"HTML":                                     {says(200, html), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, at := newDesk(t, tt.answer), newClock()
-			c := d.client(t, at.option)
-			c.Settle(t.Context(), network, signed)
-			if tt.rest > 0 {
-				at.move(tt.rest - time.Nanosecond)
-				if got := c.Settle(t.Context(), network, signed); got.Kind != Unsent || faultIn(got.Err) != Resting || d.asked.Load() != 1 {
-					t.Errorf("just before the end of the pause: %+v, asked %d times", got, d.asked.Load())
-				}
-				if err := c.Ready(network); faultIn(err) != Resting {
-					t.Errorf("just before the end of the pause: ready says %v", err)
-				}
-				at.move(time.Nanosecond)
-			}
-			if got := c.Settle(t.Context(), network, signed); got.Kind == Unsent || d.asked.Load() != 2 {
-				t.Errorf("without a pause: %+v, asked %d times", got, d.asked.Load())
 			}
 		})
 	}
@@ -254,7 +204,7 @@ func TestNew_RefusesAnAddressThatIsNone(t *testing.T) {
 	}
 }
 
-func TestFaults_EveryOneHasWordsAndAPause(t *testing.T) {
+func TestFaults_EveryOneHasWords(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, f := range Faults() {
@@ -262,9 +212,6 @@ func TestFaults_EveryOneHasWordsAndAPause(t *testing.T) {
 			t.Errorf("fault %d says %q", f, words)
 		}
 		seen[f.String()] = true
-		if rest := restAfter(f, 365*24*time.Hour); rest < 0 || rest > restMax {
-			t.Errorf("fault %q rests for %s", f, rest)
-		}
 	}
 	for code, b := range codes {
 		if b <= 0 || b >= blameEnd || codeOf(code) != code {
@@ -280,7 +227,7 @@ func TestClient_Settle_ATimeoutIsNeverAFailure(t *testing.T) {
 	c := d.client(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan Answer, 1)
-	go func() { done <- c.Settle(ctx, network, signed) }()
+	go func() { done <- settle(ctx, c) }()
 	for d.asked.Load() == 0 {
 		select {
 		case got := <-done:

@@ -86,7 +86,7 @@ func TestCDP_SignsATokenOfItsOwnForEachRequest(t *testing.T) {
 			at := newClock()
 			c := d.client(t, func(o *Options) { at.option(o); o.Credential = credential })
 			for range 2 {
-				if got := c.Settle(t.Context(), network, signed); got.Kind != Paid {
+				if got := settle(t.Context(), c); got.Kind != Paid {
 					t.Fatalf("answer %+v", got)
 				}
 			}
@@ -159,9 +159,9 @@ func TestToken_GoesAlongAndShowsNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := d.client(t, func(o *Options) { o.Credential = Token(text) })
-	a := c.Settle(t.Context(), network, signed)
+	a := settle(t.Context(), c)
 	d.Close()
-	b := c.Settle(t.Context(), network, signed)
+	b := settle(t.Context(), c)
 	if len(got) != 1 || got[0] != "Bearer "+text {
 		t.Errorf("headers %q", got)
 	}

@@ -2,6 +2,8 @@ package remote
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,9 +13,12 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"market/internal/chain"
 	"market/internal/money"
+	"market/internal/postgres/pgtest"
+	"market/internal/source"
 )
 
 const (
@@ -126,3 +131,68 @@ func newClock() *clock {
 func (c *clock) now() time.Time       { return time.Unix(0, c.nanos.Load()) }
 func (c *clock) move(d time.Duration) { c.nanos.Add(int64(d)) }
 func (c *clock) option(o *Options)    { o.Now = c.now }
+
+// settle asks for a settlement in a turn of its own, if there is one.
+func settle(ctx context.Context, c *Client) Answer {
+	turn, err := c.Reserve(ctx, source.Settlement, 1)
+	if err != nil {
+		return Answer{Kind: Unsent, Err: err}
+	}
+	defer turn.End(0)
+	return c.Settle(ctx, turn, network, signed)
+}
+
+// A guarded desk is counted: what it refuses is kept in a database, whose time stands still until it is shifted.
+type guarded struct {
+	*desk
+	*Client
+	db       *pgxpool.Pool
+	registry *source.Registry
+	said     atomic.Int32 // how often it was asked what it supports
+}
+
+// guard returns a desk with its client, which has asked nothing.
+func guard(t *testing.T, runsOut source.RunsOut, shapes ...source.Shape) *guarded {
+	t.Helper()
+	g := &guarded{desk: newDesk(t, says(200, settled(nil))), db: pgtest.New(t)}
+	g.supports(says(200, supportsBoth))
+	pgtest.Freeze(t, g.db)
+	of := source.Source{Name: source.FacilitatorName("hosted"), Kind: source.KindFacilitator, RunsOut: runsOut, Shapes: shapes}
+	g.registry = source.New(g.db, time.Now, []source.Source{of}, source.Hooks{OnError: func(err error) { t.Error(err) }})
+	g.load(t)
+	meter := g.registry.Of(of.Name)
+	g.Client = g.stranger(t, func(o *Options) { o.Source, o.Meter = meter.Source(), meter })
+	return g
+}
+
+func (g *guarded) supports(h http.HandlerFunc) {
+	g.desk.supports(func(w http.ResponseWriter, r *http.Request) {
+		g.said.Add(1)
+		h(w, r)
+	})
+}
+
+func (g *guarded) answers(h http.HandlerFunc) { g.settle.Store(&h) }
+
+// shift moves market time, and has the process hear of it.
+func (g *guarded) shift(t *testing.T, d time.Duration) {
+	t.Helper()
+	pgtest.Shift(t, g.db, d)
+	g.load(t)
+}
+
+func (g *guarded) load(t *testing.T) {
+	t.Helper()
+	if err := g.registry.Load(t.Context(), g.db); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// out is why it takes no work now; zero: it does.
+func (g *guarded) out() source.Why {
+	limit, _ := errors.AsType[*source.LimitError](g.Limited())
+	if limit == nil {
+		return 0
+	}
+	return limit.Why
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"market/internal/chain"
+	"market/internal/pulse"
 	"market/internal/wire"
 )
 
@@ -32,8 +33,6 @@ type state struct {
 	kinds      []SupportedKind
 	answeredAt time.Time // of the last good answer to /supported; zero: there was none
 	failed     error     // why the last question got no answer; nil where it got one
-	restUntil  time.Time
-	restFault  Fault
 }
 
 // supportedAnswer reads /supported. A kind that we cannot read is none of ours.
@@ -81,9 +80,13 @@ func versionFor(kinds []SupportedKind, n chain.Network) int {
 	return best
 }
 
-// Ask asks /supported once and keeps the answer. The error is a *Trouble.
+// Ask asks /supported once and keeps the answer, unless the facilitator is out: then it is asked for work alone, see rests. The error is a *Trouble,
+// or a *source.LimitError.
 func (c *Client) Ask(ctx context.Context) error {
 	const call = "supported"
+	if rests, limit := c.rests(); rests {
+		return limit
+	}
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	got := c.do(asking, http.MethodGet, call, nil)
@@ -95,10 +98,28 @@ func (c *Client) Ask(ctx context.Context) error {
 	}
 	kinds, fault := supportedAnswer(got.status, got.body)
 	if fault != 0 {
-		c.rest(fault, got.retryAfter)
+		c.noteRefusal(ctx, c.verdict(got, false))
 		return c.keep(nil, c.trouble(call, fault, got.status, nil))
 	}
 	return c.keep(kinds, nil)
+}
+
+// rests says that the facilitator is not asked what it supports: while it is out that would be one more request for somebody who has refused us, and a
+// good answer would prove nothing, because it costs nothing. What it supports does not change because we owe it money, so what it said last is kept
+// fresh. Once its window has ended the next payment or refund tests it; the question comes before that only where it was never answered, or where it
+// could not be reached when it was asked last.
+func (c *Client) rests() (bool, error) {
+	limit := c.Limited()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := !c.state.answeredAt.IsZero() && c.state.failed == nil
+	if limit == nil && (c.opts.Meter == nil || !c.opts.Meter.Out() || !known) {
+		return false, nil
+	}
+	if known {
+		c.state.answeredAt = c.opts.Now()
+	}
+	return true, limit
 }
 
 // keep writes down what a question brought, and tells when that changed.
@@ -133,7 +154,7 @@ func (c *Client) Watch(ctx context.Context) {
 	for {
 		c.mu.Lock()
 		pause := askEvery
-		if c.state.failed != nil {
+		if c.state.failed != nil || c.state.answeredAt.IsZero() { // it was out when this process started
 			pause = askAgain
 		}
 		c.mu.Unlock()
@@ -150,16 +171,14 @@ func (c *Client) Watch(ctx context.Context) {
 		if err := c.Ask(ctx); err != nil && ctx.Err() != nil {
 			return
 		}
+		pulse.Beat(ctx, askEvery)
 	}
 }
 
-// Ready says why the facilitator is not to be relied on for a network: it has not said for a while that it settles there, it cannot be
-// reached, or it asked for a pause. It asks nothing; Watch does.
-func (c *Client) Ready(n chain.Network) error {
+// Settles says why the facilitator is not to be relied on for a network, whether or not it takes work now: it has not said for a while that it settles
+// there, or it cannot be reached. It asks nothing; Watch does. The error is a *Trouble; its fault is Unsupported only where it has answered.
+func (c *Client) Settles(n chain.Network) error {
 	const call = "supported"
-	if err := c.resting(call); err != nil {
-		return err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	failed := c.state.failed
@@ -178,6 +197,14 @@ func (c *Client) Ready(n chain.Network) error {
 	return nil
 }
 
+// Ready says why the facilitator can settle nothing on a network now: it is out, or Settles says why.
+func (c *Client) Ready(n chain.Network) error {
+	if err := c.Limited(); err != nil {
+		return err
+	}
+	return c.Settles(n)
+}
+
 // version is the one to speak with the facilitator about a network; 0: it has not said that it settles there.
 func (c *Client) version(n chain.Network) int {
 	c.mu.Lock()
@@ -185,11 +212,14 @@ func (c *Client) version(n chain.Network) int {
 	return versionFor(c.state.kinds, n)
 }
 
-// Says tells an operator what the facilitator answered to /supported.
+// Says tells an operator what the facilitator answered to /supported, or that it is out and was not asked.
 func (c *Client) Says() string {
+	limit := c.Limited()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case limit != nil:
+		return fmt.Sprintf("facilitator %s: %s", c.opts.Name, limit)
 	case c.state.failed != nil:
 		return c.state.failed.Error()
 	case len(c.state.kinds) == 0:

@@ -19,7 +19,6 @@ type Fault int
 const (
 	_             Fault = iota
 	Unreached           // there was no connection to send anything on, or nothing to send
-	Resting             // it asked us a moment ago to stay away, so it was not asked
 	Unsupported         // it has not said that it settles on this network, so it was not asked
 	TimedOut            // no whole answer came in time
 	Broken              // the connection broke
@@ -52,8 +51,6 @@ func (f Fault) String() string {
 	switch f {
 	case Unreached:
 		return "cannot be reached"
-	case Resting:
-		return "asked for a pause"
 	case Unsupported:
 		return "has not said that it settles on this network"
 	case TimedOut:

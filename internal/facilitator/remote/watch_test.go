@@ -46,7 +46,7 @@ func TestClient_Watch_AsksSoonAfterAPaymentCouldNotBeShown(t *testing.T) {
 		go c.Watch(ctx)
 		synctest.Wait()
 		w.closed.Store(true)
-		if got := c.Settle(ctx, network, signed); got.Kind != Unsent || c.Ready(network) == nil {
+		if got := settle(ctx, c); got.Kind != Unsent || c.Ready(network) == nil {
 			t.Errorf("answer %+v, ready says %v, want that nothing was sent and nobody is asked to pay", got, c.Ready(network))
 		}
 		w.closed.Store(false)

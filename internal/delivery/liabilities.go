@@ -1,0 +1,56 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/jackc/pgx/v5"
+
+	"market/internal/money"
+	"market/internal/postgres"
+)
+
+// A Liability is what a treasury has received of one asset and may have to give back.
+type Liability struct {
+	Network  string
+	Asset    common.Address
+	Treasury common.Address
+	Refunds  money.Amount // owed, and not final
+	Open     money.Amount // of calls that are paid and have not ended
+}
+
+// Owed is all of it.
+func (l Liability) Owed() money.Amount { return l.Refunds.Add(l.Open) }
+
+// A payment that was believed and is not proved brought nothing yet, and its refund is not sent before it has: neither counts.
+const liabilitiesSQL = `
+SELECT network, asset, treasury, coalesce(sum(refund), 0)::text, coalesce(sum(open), 0)::text
+  FROM (
+	SELECT r.network, r.asset, r.authorizer AS treasury, r.amount AS refund, NULL::numeric AS open
+	  FROM refunds r JOIN calls c ON c.id = r.call_id
+	 WHERE r.state NOT IN ('confirmed', 'void') AND c.payment_state IN ('mined', 'final')
+	UNION ALL
+	SELECT c.network, c.asset, c.treasury, NULL, c.amount
+	  FROM calls c
+	 WHERE c.state IN ('settled', 'asked') AND c.payment_state IN ('mined', 'final')
+  ) owed
+ GROUP BY network, asset, treasury ORDER BY network, asset, treasury LIMIT 1000`
+
+// Liabilities returns what every treasury may have to give back; one that owes nothing is not among them.
+func Liabilities(ctx context.Context, db postgres.DB) ([]Liability, error) {
+	rows, err := db.Query(ctx, liabilitiesSQL)
+	if err != nil {
+		return nil, fmt.Errorf("add up what is owed: %w", err)
+	}
+	owed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l Liability, err error) {
+		var asset, treasury []byte
+		err = row.Scan(&l.Network, &asset, &treasury, &l.Refunds, &l.Open)
+		l.Asset, l.Treasury = common.BytesToAddress(asset), common.BytesToAddress(treasury)
+		return l, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("add up what is owed: %w", err)
+	}
+	return owed, nil
+}

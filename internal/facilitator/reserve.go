@@ -1,0 +1,163 @@
+package facilitator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+
+	"market/internal/chain"
+	"market/internal/facilitator/remote"
+	"market/internal/source"
+)
+
+// A Reservation is units that were set aside with one facilitator of a network before anything is shown to anybody. One of nil is none, and stands for our
+// own engine too, which counts nothing.
+type Reservation struct {
+	of    link
+	turn  *remote.Turn // nil: nothing is counted
+	aside bool         // it is the unit that was set aside with the payment
+	keeps int64        // for a refund
+	used  atomic.Bool  // by a settlement
+}
+
+// Limited says from memory why no facilitator takes work now; nil where one does. It is the *source.LimitError of the one that is to be asked first.
+func (f *Failover) Limited() error {
+	var earliest *source.LimitError
+	for _, l := range f.links {
+		limit, out := errors.AsType[*source.LimitError](l.limited())
+		if !out {
+			return nil
+		}
+		earliest = earlier(earliest, limit)
+	}
+	if earliest == nil {
+		return nil
+	}
+	return earliest
+}
+
+// Counts says whether anything is counted here.
+func (f *Failover) Counts() bool {
+	return slices.ContainsFunc(f.links, func(l link) bool { return l.source() != "" })
+}
+
+// Sources are the names under which the facilitators are counted.
+func (f *Failover) Sources() []string {
+	var names []string
+	for _, l := range f.links {
+		if name := l.source(); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Reserve sets n units aside with the first facilitator in order that takes work; our own engine always does. The error is the *source.LimitError of
+// the one that is to be asked first where none does, or the database's.
+func (f *Failover) Reserve(ctx context.Context, class source.Class, n int64) (*Reservation, error) {
+	return f.reserve(ctx, class, n, "")
+}
+
+// ReserveRefund is Reserve for one refund: where the unit that was set aside with unitOf is used, no other is counted.
+func (f *Failover) ReserveRefund(ctx context.Context, unitOf string) (*Reservation, error) {
+	return f.reserve(ctx, source.Refund, 1, unitOf)
+}
+
+func (f *Failover) reserve(ctx context.Context, class source.Class, n int64, unitOf string) (*Reservation, error) {
+	var (
+		earliest *source.LimitError
+		errs     []error
+	)
+	for _, l := range f.order() {
+		aside := unitOf != "" && unitOf == l.source()
+		wanted := n
+		if aside {
+			wanted--
+		}
+		turn, err := l.reserve(ctx, class, wanted)
+		if err == nil {
+			return &Reservation{of: l, turn: turn, aside: aside}, nil
+		}
+		if limit, out := errors.AsType[*source.LimitError](err); out {
+			earliest = earlier(earliest, limit)
+			continue
+		}
+		errs = append(errs, err)
+	}
+	if len(errs) == 0 && earliest != nil {
+		return nil, earliest
+	}
+	return nil, errors.Join(errs...)
+}
+
+func earlier(a, b *source.LimitError) *source.LimitError {
+	if a == nil || b.Until.Before(a.Until) {
+		return b
+	}
+	return a
+}
+
+// orLimited lets whoever settled know that nobody takes work now, where that is why it did not come to a proof: then it is known until when to wait.
+func (f *Failover) orLimited(got chain.Settlement) chain.Settlement {
+	if got.PayerFault || got.Status != chain.StatusReleased && got.Status != chain.StatusUnknown {
+		return got
+	}
+	if limit := f.Limited(); limit != nil {
+		got.Err = errors.Join(limit, got.Err)
+	}
+	return got
+}
+
+// untyped keeps the text of an error alone: that one facilitator is out must not be taken for all of them being out.
+func untyped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
+}
+
+// first puts a link at the head of the others.
+func first(of link, order []link) []link {
+	return append([]link{of}, slices.DeleteFunc(order, func(l link) bool { return l == of })...)
+}
+
+type reservationKey struct{}
+
+// In returns a context in which the next settlement uses the reservation. It goes along in the context because what stands between, such as Checked,
+// hands an authorization on and knows nothing of units.
+func (r *Reservation) In(ctx context.Context) context.Context {
+	if r == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, reservationKey{}, r)
+}
+
+// taken is the reservation that goes along, once.
+func taken(ctx context.Context) *Reservation {
+	r, _ := ctx.Value(reservationKey{}).(*Reservation)
+	if r == nil || r.used.Swap(true) {
+		return nil
+	}
+	return r
+}
+
+// UsesSetAside says that it is the unit which was set aside with the payment.
+func (r *Reservation) UsesSetAside() bool { return r != nil && r.aside }
+
+// SetAside keeps one unit that is left for the refund of what was settled, and names the source that it is kept with: empty where none is kept, because
+// nothing is counted, or because another facilitator than the one that was reserved has settled.
+func (r *Reservation) SetAside() (unitOf string) {
+	if r == nil || r.turn == nil || !r.turn.Shown() || r.turn.Left() < 1 {
+		return ""
+	}
+	r.keeps = 1
+	return r.of.source()
+}
+
+// End gives back what was neither used nor set aside. It may be called again.
+func (r *Reservation) End() {
+	if r != nil && r.turn != nil {
+		r.turn.End(r.keeps)
+	}
+}

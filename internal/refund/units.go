@@ -1,0 +1,109 @@
+package refund
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"market/internal/call"
+	"market/internal/postgres"
+	"market/internal/source"
+)
+
+// Units are what is counted of what a rail's senders are shown, and whether they take work now. Every error of theirs that says that they do
+// not is a *source.LimitError.
+type Units interface {
+	// Limited says from memory why nobody takes a refund now; nil where somebody does.
+	Limited() error
+	// Reserve sets a unit aside for one refund, or takes the one that was set aside with the source unitOf when its payment was made.
+	Reserve(ctx context.Context, unitOf string) (Reservation, error)
+}
+
+// A Reservation is leave to send one refund.
+type Reservation interface {
+	// In returns a context in which Sender.Settle uses it.
+	In(ctx context.Context) context.Context
+	// UsesSetAside says that it is the unit which was set aside with the payment.
+	UsesSetAside() bool
+	// End gives back what was not used.
+	End()
+}
+
+// reserve returns a context to send in, and how to end it. The unit that was set aside is crossed out before it is used: whoever dies in between has lost
+// one, and counts too much rather than too little.
+func (w *Worker) reserve(ctx context.Context, rail Rail, r Refund) (sending context.Context, end func(), err error) {
+	if rail.Units == nil {
+		return ctx, func() {}, nil
+	}
+	reserved, err := rail.Units.Reserve(ctx, r.UnitOf)
+	if err != nil {
+		return nil, nil, fmt.Errorf("set a unit aside for refund %s: %w", r.Payment.Call, err)
+	}
+	if reserved.UsesSetAside() {
+		if err := w.store.useUnit(ctx, w.db, r.Payment.Call); err != nil {
+			reserved.End()
+			return nil, nil, err
+		}
+	}
+	return reserved.In(ctx), reserved.End, nil
+}
+
+const useUnitSQL = `UPDATE refunds SET unit_of = '' WHERE call_id = $1`
+
+func (Store) useUnit(ctx context.Context, db postgres.DB, id call.ID) error {
+	if _, err := db.Exec(ctx, useUnitSQL, id); err != nil {
+		return fmt.Errorf("use unit of refund %s: %w", id, err)
+	}
+	return nil
+}
+
+// whyWaits is read by the caller whose money it is.
+const whyWaits = "what sends refunds takes no work at the moment; this one is queued, and sent as soon as it does"
+
+// Whoever finds out first that nobody sends on a network moves all that waits for it in one statement, so that a thousand refunds do not find it out one by
+// one. What was sent already and waits for its depth goes on: it needs nobody. Rows that somebody else is at are left to them, so that two such statements
+// cannot wait for each other. $4 is an instant of the database's own.
+const waitForSQL = `
+UPDATE refunds SET next_at = $4, waits_for = $3, why = $5
+ WHERE call_id IN (
+	SELECT call_id FROM refunds
+	 WHERE network = $1 AND state NOT IN ('confirmed', 'void') AND (call_id = $2 OR (state = 'owed' OR waits_for <> '') AND next_at < $4)
+	   FOR UPDATE SKIP LOCKED)`
+
+// waitFor puts a refund off until a source takes work again, and with it all others of its network that wait for the same. Their attempts stay as they
+// are: nobody has tried.
+func (Store) waitFor(ctx context.Context, db postgres.DB, network string, id call.ID, limit *source.LimitError) error {
+	if _, err := db.Exec(ctx, waitForSQL, network, id, limit.Source, limit.Until, whyWaits); err != nil {
+		return fmt.Errorf("put off the refunds of %s until %s: %w", network, limit.Until.UTC().Format(time.RFC3339), err)
+	}
+	return nil
+}
+
+const resumeSQL = `
+UPDATE refunds SET next_at = market_now()
+ WHERE call_id IN (
+	SELECT call_id FROM refunds
+	 WHERE network = ANY($1) AND waits_for = ANY($2) AND state NOT IN ('confirmed', 'void') AND next_at > market_now()
+	   FOR UPDATE SKIP LOCKED)`
+
+// Resume makes everything due on some networks that waits for one of some sources: what any of them can do needs to wait for none. It may be called
+// again, and where nothing waits.
+func (Store) Resume(ctx context.Context, db postgres.DB, networks, sources []string) error {
+	if _, err := db.Exec(ctx, resumeSQL, networks, sources); err != nil {
+		return fmt.Errorf("resume the refunds of %v: %w", networks, err)
+	}
+	return nil
+}
+
+// The ones that were sent and wait for their depth need nothing more.
+const waitingSQL = `
+SELECT count(*) FROM refunds
+ WHERE network = ANY($1) AND state NOT IN ('confirmed', 'void') AND (state = 'owed' OR waits_for <> '') AND unit_of = ''`
+
+// Waiting counts the refunds of some networks that still need a unit.
+func (Store) Waiting(ctx context.Context, db postgres.DB, networks []string) (n int64, err error) {
+	if err := db.QueryRow(ctx, waitingSQL, networks).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the refunds that wait on %v: %w", networks, err)
+	}
+	return n, nil
+}

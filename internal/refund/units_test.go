@@ -1,0 +1,194 @@
+package refund
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"market/internal/chain"
+	"market/internal/postgres/pgtest"
+	"market/internal/source"
+)
+
+// A purse is what a test says of the units of a network.
+type purse struct {
+	limit    *source.LimitError // nil: it takes work
+	late     *source.LimitError // that only a reservation meets
+	reserved int
+	ended    int
+	asides   []string // what refunds had set aside
+}
+
+func (p *purse) Limited() error {
+	if p.limit == nil {
+		return nil
+	}
+	return p.limit
+}
+
+func (p *purse) Reserve(_ context.Context, unitOf string) (Reservation, error) {
+	if p.late != nil {
+		return nil, p.late
+	}
+	p.reserved++
+	p.asides = append(p.asides, unitOf)
+	return &coin{p, unitOf != ""}, nil
+}
+
+type coin struct {
+	*purse
+	aside bool
+}
+
+type coinKey struct{}
+
+func (c *coin) In(ctx context.Context) context.Context { return context.WithValue(ctx, coinKey{}, c) }
+func (c *coin) UsesSetAside() bool                     { return c.aside }
+func (c *coin) End()                                   { c.ended++ }
+
+func (f *fakeChain) counted(t *testing.T, s shelf, p *purse) *Worker {
+	t.Helper()
+	return NewWorker(s.db, map[string]Rail{network.ID: {Network: network, Node: f, Sender: f, Units: p, Treasuries: Treasuries(treasury(t))}})
+}
+
+func (s shelf) limit(until time.Duration) *source.LimitError {
+	return &source.LimitError{Source: "facilitator/hosted", Why: source.Exhausted, Until: s.opened.Add(until), Wait: until}
+}
+
+// The unit that was set aside with the payment is crossed out before it is used, and what is not used is given back.
+func TestWorker_UsesTheUnitThatWasSetAsideOnce(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	o, f, p := Derive(s.payment(t)), newFakeChain(), &purse{}
+	o.UnitOf = "facilitator/hosted"
+	if err := (Store{}).Owe(t.Context(), s.db, o); err != nil {
+		t.Fatal(err)
+	}
+	f.settle = func(ctx context.Context, sent chain.Signed) chain.Settlement {
+		if r, _ := s.find(t, o); r.UnitOf != "" || ctx.Value(coinKey{}) == nil {
+			t.Errorf("while it is sent the unit of %q is set aside, and the reservation goes along: %v", r.UnitOf, ctx.Value(coinKey{}) != nil)
+		}
+		return unclear(ctx, sent)
+	}
+	w := f.counted(t, s, p)
+	mustRun(t, w, o)
+	mustRun(t, w, o)
+	if len(p.asides) != 2 || p.asides[0] != "facilitator/hosted" || p.asides[1] != "" || p.ended != p.reserved {
+		t.Errorf("reserved %+v, want the unit once and then another, each ended", p)
+	}
+}
+
+// An outage defers and never fails: one refund finds it out, everything that waits for the same is moved with it, and what needs nobody goes on.
+func TestWorker_WhatWaitsForASourceIsPutOffTogether(t *testing.T) {
+	t.Parallel()
+	for name, meet := range map[string]func(p *purse, limit *source.LimitError){
+		"it is known":                  func(p *purse, limit *source.LimitError) { p.limit = limit },
+		"the reservation finds it out": func(p *purse, limit *source.LimitError) { p.late = limit },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t)
+			f, p := newFakeChain(), &purse{}
+			w := f.counted(t, s, p)
+			sent := s.owe(t)
+			mustRun(t, w, sent) // and waits for its depth
+			waiting := []Owed{s.owe(t), s.owe(t), s.owe(t)}
+			f.used = false
+			meet(p, s.limit(time.Hour))
+
+			mustRun(t, w, waiting[0])
+			for _, o := range waiting {
+				wantRefund(t, s, o, "out", map[bool]State{true: StateSent, false: StateOwed}[p.late != nil && o == waiting[0]], time.Hour, 0)
+				if r, _ := s.find(t, o); r.WaitsFor != "facilitator/hosted" || !r.Waiting {
+					t.Errorf("it waits for %q, waiting %v", r.WaitsFor, r.Waiting)
+				}
+			}
+			reads := f.reads
+			mustRun(t, w, waiting[1]) // a job that was queued before
+			if f.reads != reads {
+				t.Error("a refund that was put off is worked on")
+			}
+			f.used, f.refund = true, network.Confirmations
+			mustRun(t, w, sent)
+			if r, _ := s.find(t, sent); r.State != StateConfirmed {
+				t.Errorf("what was sent before is %s, want it confirmed", r.State)
+			}
+			if n, err := (Store{}).Waiting(t.Context(), s.db, []string{network.ID}); err != nil || n != 3 {
+				t.Errorf("%d wait, %v; want 3", n, err)
+			}
+
+			// The source works again before its time. Others have nothing to do with that.
+			for _, other := range [][2]string{{"eip155:1", "facilitator/hosted"}, {network.ID, "facilitator/other"}} {
+				if err := (Store{}).Resume(t.Context(), s.db, []string{other[0]}, []string{other[1]}); err != nil || len(s.takeDue(t, 10)) != 0 {
+					t.Fatalf("resumed by %v: %v", other, err)
+				}
+			}
+			if err := (Store{}).Resume(t.Context(), s.db, []string{network.ID}, []string{"facilitator/other", "facilitator/hosted"}); err != nil {
+				t.Fatal(err)
+			}
+			if due := s.takeDue(t, 10); len(due) != 3 {
+				t.Errorf("%d are due, want 3", len(due))
+			}
+		})
+	}
+}
+
+// It is due when its source may be asked again, also where nobody has told.
+func TestWorker_WhatWaitsIsDueExactlyWhenItsSourceIs(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	f, p := newFakeChain(), &purse{limit: s.limit(time.Hour)}
+	o := s.owe(t)
+	mustRun(t, f.counted(t, s, p), o)
+	pgtest.Shift(t, s.db, time.Hour-time.Millisecond)
+	if due := s.takeDue(t, 10); len(due) != 0 {
+		t.Fatal("it is due before its source is")
+	}
+	pgtest.Shift(t, s.db, time.Millisecond)
+	if due := s.takeDue(t, 10); len(due) != 1 {
+		t.Fatal("it is not due when its source is")
+	}
+	p.limit = nil
+	mustRun(t, f.counted(t, s, p), o) // it was handed out, and waits for nothing
+	if len(f.sent) != 1 {
+		t.Errorf("%d sent, want 1", len(f.sent))
+	}
+}
+
+// A send that its facilitator refused is no attempt of ours that failed.
+func TestWorker_ASendThatWasRefusedForItsSourceKeepsTheAttempts(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	o, f, p := s.owe(t), newFakeChain(), &purse{}
+	f.settle = func(context.Context, chain.Signed) chain.Settlement {
+		return chain.Settlement{Status: chain.StatusUnknown, Why: "unexpected_settle_error", Err: errors.Join(s.limit(time.Hour), errNode)}
+	}
+	mustRun(t, f.counted(t, s, p), o)
+	wantRefund(t, s, o, "refused", StateSent, time.Hour, 0)
+}
+
+// Two that find it out at once do not wait for each other.
+func TestWorker_ManyThatAreRefusedAtOnceAllEndPutOff(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	f := newFakeChain()
+	var owed []Owed
+	for range 16 {
+		owed = append(owed, s.owe(t))
+	}
+	var wg sync.WaitGroup
+	for _, o := range owed {
+		w := f.counted(t, s, &purse{limit: s.limit(time.Hour)})
+		wg.Go(func() {
+			if err := run(t, w, o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, o := range owed {
+		wantRefund(t, s, o, "out", StateOwed, time.Hour, 0)
+	}
+}

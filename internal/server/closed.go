@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"market/internal/source"
+)
+
+// notReady are the networks on which no call can be paid just now, with the reasons. What is not known in time is taken for ready: it is for pages, and
+// decides nothing.
+func (s *Server) notReady(ctx context.Context) map[string]error {
+	if s.ready == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, closedTime)
+	defer cancel()
+	not := s.ready.All(ctx)
+	maps.DeleteFunc(not, func(_ string, err error) bool {
+		return err == nil || errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil
+	})
+	return not
+}
+
+// closed says why no call can be paid just now, on no network, a line for each; nothing where one can be paid.
+func (s *Server) closed(ctx context.Context) (lines []string) {
+	not := s.notReady(ctx)
+	for _, n := range s.networks {
+		err, out := not[n.ID]
+		if !out {
+			return nil
+		}
+		lines = append(lines, networkName(n.V1Name, n.ID)+": "+publicWhy(err))
+	}
+	return lines
+}
+
+// publicWhy says what is out to whoever wants to call. It names no facilitator, node or host: they are the operator's.
+func publicWhy(err error) string {
+	limit, ok := errors.AsType[*source.LimitError](err)
+	if !ok {
+		return "payments cannot be settled there for now."
+	}
+	kind, _, _ := strings.Cut(limit.Source, "/")
+	what := map[string]string{source.KindFacilitator.String(): "who settles payments there", source.KindRPC.String(): "the node of the chain"}[kind]
+	if what == "" {
+		what = "what payments need there"
+	}
+	why := map[source.Why]string{source.Guarded: "has reached the limit of the day that we set", source.Exhausted: "takes no more requests from us for now",
+		source.Denied: "does not let us in for now", source.Paced: "asked us to wait for a moment"}[limit.Why]
+	if why == "" {
+		why = "cannot be asked for now"
+	}
+	text := what + " " + why + "."
+	if !limit.Until.IsZero() {
+		text += " It is asked again at " + humanTime(limit.Until) + "."
+	}
+	return text
+}
+
+// whyShownMax is how much of why a network is not ready an admin reads: that of each facilitator and node.
+const whyShownMax = 1000
+
+// outNow says to an admin what is out, by name, and what that stops.
+func (s *Server) outNow(ctx context.Context, sources sourcesRead) (lines []string) {
+	not := s.notReady(ctx)
+	for _, n := range s.networks {
+		if err := not[n.ID]; err != nil {
+			why := brief(strings.ReplaceAll(err.Error(), "\n", "; "), whyShownMax)
+			lines = append(lines, fmt.Sprintf("No payment is taken on %s: %s", networkName(n.V1Name, n.ID), why))
+		}
+	}
+	for _, st := range sources.out() {
+		var words []string
+		for _, r := range reasonsOf(st) {
+			words = append(words, r.Words)
+		}
+		lines = append(lines, plain(st.Source.Name)+": "+strings.Join(words, " "))
+	}
+	return slices.Clip(lines)
+}

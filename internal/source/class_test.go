@@ -1,0 +1,76 @@
+package source
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestMeter_Reserve_WhenLittleIsLeftRefundsComeFirst(t *testing.T) {
+	t.Parallel()
+	of := hosted()
+	of.Guard = Guard{Floor: 100}
+	f := newFleet(t, of)
+	f.noon()
+	f.load()
+	f.waiting = Waiting{Refunds: 3, Payouts: 2}
+	f.must(f.meter(0), Settlement, 90)            // nothing is kept before that
+	f.refused(f.meter(1), Settlement, 6, Guarded) // where it is not known yet how much is left
+	f.wantTold("when too little is left", "out guarded")
+	f.must(f.meter(1), Settlement, 5)
+	f.refused(f.meter(0), Settlement, 1, Guarded)
+	f.refused(f.meter(1), Other, 1, Guarded)
+	f.must(f.meter(0), Payout, 2)
+	f.refused(f.meter(1), Payout, 1, Guarded)
+	f.must(f.meter(0), Refund, 3)
+	f.refused(f.meter(1), Refund, 1, Guarded)
+	if s := f.standing(); s.Used != 100 {
+		t.Errorf("%d units were used, want all 100", s.Used)
+	}
+	f.wantTold("of the rest of that day")
+}
+
+func TestMeter_Reserve_WhenNothingWaitsSettlementsUseAll(t *testing.T) {
+	t.Parallel()
+	of := hosted()
+	of.Guard = Guard{Floor: 100}
+	f := newFleet(t, of)
+	f.noon()
+	f.must(f.meter(0), Settlement, 88)
+	for range 6 {
+		f.must(f.meter(1), Settlement, 2)
+	}
+	f.refused(f.meter(0), Settlement, 1, Guarded)
+}
+
+func TestGrant_GiveBack_WhatIsGivenBackCanBeUsed(t *testing.T) {
+	t.Parallel()
+	of := hosted()
+	of.Guard = Guard{Floor: 100}
+	f := newFleet(t, of)
+	f.noon()
+	g := f.must(f.meter(0), Settlement, 2)
+	f.must(f.meter(1), Refund, 98)
+	f.refused(f.meter(1), Refund, 3, Guarded)
+	f.wantTold("at the cap", "out guarded")
+	f.load()
+	if limit, ok := errors.AsType[*LimitError](f.meter(0).Ready()); !ok || limit.Why != Guarded {
+		t.Errorf("at the cap it is ready: %v", limit)
+	}
+	g.GiveBack(1)
+	g.GiveBack(5) // no more than were set aside
+	f.flush()
+	if s := f.standing(); s.Used != 98 || s.Denied != 3 {
+		t.Errorf("used %d, denied %d; want 98 and 3", s.Used, s.Denied)
+	}
+	f.must(f.meter(1), Refund, 2)
+	f.refused(f.meter(0), Refund, 1, Guarded)
+	f.wantTold("at the cap again")
+}
+
+func (f *fleet) flush() {
+	for _, r := range f.replicas {
+		if err := r.flush(f.t.Context()); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package watch
+
+import (
+	"bytes"
+	"crypto/rand"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/chain"
+	"market/internal/delivery"
+	"market/internal/money"
+	"market/internal/payment"
+	"market/internal/postgres/pgtest"
+	"market/internal/refund"
+)
+
+// settledSQL is what a proved settlement leaves; the call has ended where its service is not being asked.
+const settledSQL = `
+UPDATE calls SET state = $2, payment_state = $3, transaction = nonce, log_index = 1, block_number = 1, block_hash = nonce, asked_at = market_now() WHERE id = $1`
+
+// pay makes a call that is paid to a treasury, in a state and with the life of its payment.
+func pay(t *testing.T, db *pgxpool.Pool, treasury common.Address, units uint64, state, life string) refund.Payment {
+	t.Helper()
+	slug := "s" + uuid.NewString()[:8]
+	draft, err := catalog.ParseDraft([]byte(`{"slug":"`+slug+`","name":"S","base_url":"https://api.weather.example",
+		"probe":{"path":"/healthz","statuses":["200"]},"endpoints":[{"method":"GET","path":"/","price_usd":"0.01"}]}`), catalog.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var service catalog.Service
+	err = pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) (err error) {
+		service, err = catalog.Store{}.Create(t.Context(), tx, draft)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := chain.ParseSignature(append(bytes.Repeat([]byte{1}, 64), 27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := refund.Payment{Call: call.NewID(), Network: network.ID, ChainID: 1, Asset: usdc, Payer: common.Address{0xbb}, Amount: money.FromUnits(units), Treasury: treasury}
+	_, _ = rand.Read(p.Nonce[:]) // never fails
+	e := service.Endpoints[0]
+	_, claimed, err := payment.Store{}.Claim(t.Context(), db, payment.Claim{
+		ID: p.Call, Network: p.Network, Signed: chain.Signed{Asset: p.Asset, Signature: signature, Authorization: chain.Authorization{
+			From: p.Payer, To: p.Treasury, Value: p.Amount, ValidBefore: 1_800_000_000, Nonce: p.Nonce}},
+		Service: service.ID, Endpoint: e.ID, PriceRevision: e.Prices[0].Revision, Method: e.Method, Path: e.Path,
+		Source: netip.MustParseAddr("192.0.2.1"), Origin: call.External, Owner: uuid.Must(uuid.NewV7()), Lease: time.Minute,
+	})
+	if err != nil || !claimed {
+		t.Fatalf("claimed = %v, %v", claimed, err)
+	}
+	if _, err := db.Exec(t.Context(), settledSQL, p.Call, state, life); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// oweRefund makes a call that failed, and whose refund stands so.
+func oweRefund(t *testing.T, db *pgxpool.Pool, treasury common.Address, units uint64, state, why string) call.ID {
+	t.Helper()
+	p := pay(t, db, treasury, units, "failed", "final")
+	if err := (refund.Store{}).Owe(t.Context(), db, refund.Derive(p)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), `UPDATE refunds SET state = $2, why = $3 WHERE call_id = $1`, p.Call, state, why); err != nil {
+		t.Fatal(err)
+	}
+	return p.Call
+}
+
+func TestLiabilities_AreWhatWasReceivedAndMayHaveToBeGivenBack(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	mine, old := common.Address{0xaa}, common.Address{0xab}
+	pay(t, db, mine, 1, "asked", "mined")
+	pay(t, db, mine, 2, "settled", "final")
+	pay(t, db, mine, 4, "served", "final")
+	oweRefund(t, db, mine, 8, "owed", "")
+	oweRefund(t, db, mine, 16, "sent", "")
+	oweRefund(t, db, old, 32, "parked", "")
+	oweRefund(t, db, mine, 64, "void", "")
+	id := oweRefund(t, db, mine, 128, "owed", "") // of a payment that the chain took back
+	if _, err := db.Exec(t.Context(), `UPDATE calls SET payment_state = 'lost' WHERE id = $1`, id); err != nil {
+		t.Fatal(err)
+	}
+	owed, err := delivery.Liabilities(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[common.Address][2]string{}
+	for _, l := range owed {
+		got[l.Treasury] = [2]string{l.Refunds.String(), l.Open.String()}
+	}
+	if want := (map[common.Address][2]string{mine: {"24", "3"}, old: {"32", "0"}}); len(got) != 2 || got[mine] != want[mine] || got[old] != want[old] {
+		t.Errorf("refunds and open calls by treasury are %v, want %v", got, want)
+	}
+}
+
+const jobSQL = `
+INSERT INTO river_job (state, attempt, max_attempts, args, kind, finalized_at, attempted_at, errors)
+VALUES ($1::river_job_state, 1, 1, '{}', $2, now() - $3::interval, now(), ARRAY[jsonb_build_object('error', 'connection refused')])`
+
+func ended(t *testing.T, db *pgxpool.Pool, state, kind string, ago time.Duration) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), jobSQL, state, kind, ago); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestJobFacts_CountFromTheFirstThatWasGivenUpAfterTheLastThatEndedWell(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	for _, ago := range []time.Duration{30 * time.Minute, 7 * time.Minute, 6 * time.Minute, time.Minute} {
+		ended(t, db, "discarded", "mail", ago)
+	}
+	ended(t, db, "completed", "mail", 10*time.Minute)
+	ended(t, db, "discarded", "letters", time.Hour) // those that ended well since are deleted by now
+	ended(t, db, "discarded", "well", 7*time.Minute)
+	ended(t, db, "completed", "well", time.Minute)
+	ended(t, db, "completed", "refunds_due", 2*time.Minute)
+	facts, err := jobFacts(t.Context(), db, []string{"refunds_due"}, []string{"letters"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]jobFact{}
+	for _, f := range facts {
+		for _, d := range []*time.Duration{&f.failing, &f.done, &f.given} {
+			*d = d.Round(time.Minute)
+		}
+		got[f.kind] = f
+	}
+	for kind, want := range map[string]jobFact{
+		"mail":        {kind: "mail", failing: 7 * time.Minute, done: 10 * time.Minute, given: time.Minute, why: "connection refused"},
+		"letters":     {kind: "letters", failing: 0, done: 0, given: time.Hour, why: "connection refused"},
+		"well":        {kind: "well", failing: 0, done: time.Minute, given: 7 * time.Minute, why: "connection refused"},
+		"refunds_due": {kind: "refunds_due", periodic: true, failing: 0, done: 2 * time.Minute, given: 0},
+	} {
+		if got[kind] != want {
+			t.Errorf("%s: %+v, want %+v", kind, got[kind], want)
+		}
+	}
+}
+
+// The market's time is nobody's to the queue: a shift of it makes no job late.
+func TestWatch_AJobThatIsGivenUpIsToldAndOverWhenOneEndsWell(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pgtest.Shift(t, db, 30*24*time.Hour)
+	deep := func(fleet ...*member) {
+		t.Helper()
+		for _, m := range fleet {
+			if err := m.LookDeep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	change := func(c *Config) { c.Periodic, c.RowsTell = []string{"refunds_due"}, []string{"refund"} }
+	one, two := newMember(t, db, change), newMember(t, db, change)
+	ended(t, db, "completed", "refunds_due", time.Second)
+	ended(t, db, "discarded", "refund", time.Hour)
+	ended(t, db, "discarded", "refund", 10*time.Minute)
+	deep(one, two)
+	wantNotices(t, "only what rows tell of was given up", db, "job_discarded", 0, 0, one, two)
+	ended(t, db, "discarded", "mail", 6*time.Minute)
+	deep(one, two)
+	deep(one, two)
+	wantNotices(t, "one was given up and none ended well", db, "job_discarded", 1, 1, one, two)
+	ended(t, db, "completed", "mail", 0)
+	deep(one, two)
+	wantNotices(t, "one ended well", db, "job_discarded", 0, 2, one, two)
+}
