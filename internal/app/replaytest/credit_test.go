@@ -25,7 +25,7 @@ func creditIncidents() []incident {
 }
 
 const (
-	days    = 9
+	days  = 9
 	topUp = 20 * time.Minute // after 11:00
 )
 
