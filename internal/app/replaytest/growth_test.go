@@ -84,7 +84,7 @@ func growth(t *testing.T) string {
 		m.offers(t, true)
 	}
 	if n := len(m.inbox.Mail.Mails()); n != 0 {
-		t.Errorf("%d mails about growth", n)
+		t.Errorf("%d mails about growth: %q", n, m.subjects())
 	}
 	return fmt.Sprintf("%d days, from %d to %d calls a day, none turned away", whole, first, last)
 }

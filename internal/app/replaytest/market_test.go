@@ -102,10 +102,18 @@ func (m *market) lapse(t *testing.T) {
 	m.Lapse(t, head.Time+signedFor+60, 2)
 }
 
+// subjects are those of the operator's mails.
+func (m *market) subjects() (all []string) {
+	for _, mail := range m.inbox.Mail.Mails() {
+		all = append(all, mail.Header.Get("Subject"))
+	}
+	return all
+}
+
 // mails counts the operator's mails whose subject has a text.
 func (m *market) mails(text string) (n int) {
-	for _, mail := range m.inbox.Mail.Mails() {
-		if strings.Contains(mail.Header.Get("Subject"), text) {
+	for _, subject := range m.subjects() {
+		if strings.Contains(subject, text) {
 			n++
 		}
 	}
