@@ -19,8 +19,8 @@ const reportMax = 64 << 10
 type Report struct {
 	ID      uuid.UUID
 	Address string
-	Text    []byte        // JSON
-	Age     time.Duration // since it was written
+	Text    []byte    // JSON
+	At      time.Time // when it was written, in market time
 }
 
 // The time is the server's own, and not the market's: it is what clocks are compared with.
@@ -42,7 +42,7 @@ func (Store) Report(ctx context.Context, db postgres.DB, id uuid.UUID, text []by
 }
 
 const reportsSQL = `
-SELECT id, address, report::text, market_now() - reported_at
+SELECT id, address, report::text, reported_at
   FROM replicas
  WHERE heartbeat_at > market_now() - $1::interval AND report IS NOT NULL
  ORDER BY started_at, id LIMIT 1000`
@@ -55,7 +55,7 @@ func (Store) Reports(ctx context.Context, db postgres.DB) ([]Report, error) {
 	}
 	reports, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Report, err error) {
 		var text string
-		err = row.Scan(&r.ID, &r.Address, &text, &r.Age)
+		err = row.Scan(&r.ID, &r.Address, &text, &r.At)
 		r.Text = []byte(text)
 		return r, err
 	})

@@ -67,14 +67,21 @@ type lookState struct {
 	seen   sightings
 	offset offset
 	apart  bool
-	away   map[key]bool // notices that were found over in the last look
-	stale  []replica.Report
+	away   map[key]bool        // notices that were found over in the last look
+	heard  map[uuid.UUID]heard // of the other processes that run
+}
+
+// heard is when a report was written, and when this process saw it first, by its own clock: the database's may be put forward.
+type heard struct {
+	address string
+	at      time.Time
+	since   time.Time
 }
 
 // New returns a watch that has not looked yet.
 func New(c Config) *Watch {
 	w := &Watch{Config: c, begun: time.Now(), byID: map[string]Network{}, found: map[key]finding{}}
-	w.look = lookState{seen: sightings{quiet: c.Pace.Quiet, spells: map[key]spell{}}, away: map[key]bool{}}
+	w.look = lookState{seen: sightings{quiet: c.Pace.Quiet, spells: map[key]spell{}}, away: map[key]bool{}, heard: map[uuid.UUID]heard{}}
 	for _, n := range c.Networks {
 		w.byID[n.ID] = n
 	}
@@ -103,8 +110,8 @@ func (w *Watch) run(ctx context.Context, every time.Duration, look func(context.
 // Look is one look of Run.
 func (w *Watch) Look(ctx context.Context) error {
 	now := time.Now()
-	own := Report{Up: now.Sub(w.begun), Sightings: w.look.seen.take(now, w.findings(ctx)), Tries: w.Tries()}
-	reports, err := w.exchange(ctx, own)
+	own := Report{Up: now.Sub(w.begun), Sightings: w.look.seen.take(now, w.findings(ctx, now)), Tries: w.Tries()}
+	reports, err := w.exchange(ctx, now, own)
 	if err != nil {
 		return err
 	}
@@ -140,13 +147,15 @@ func (w *Watch) Look(ctx context.Context) error {
 }
 
 // findings are how all that this process sees looks to it now.
-func (w *Watch) findings(ctx context.Context) []finding {
+func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 	found := networks(w.Ready(ctx))
 	for _, s := range w.Loops.Silent() {
 		found = append(found, silenceFinding(w.Self, w.Address, s))
 	}
-	for _, r := range w.look.stale {
-		found = append(found, silenceFinding(r.ID, r.Address, pulse.Silence{Loop: "watch", For: r.Age}))
+	for id, h := range w.look.heard {
+		if silent := now.Sub(h.since); silent > silentAfter {
+			found = append(found, silenceFinding(id, h.address, pulse.Silence{Loop: "watch", For: silent}))
+		}
 	}
 	clock := clockFinding(w.Self, w.Address, w.look.offset, w.look.apart)
 	w.look.apart = clock.bad
@@ -160,7 +169,7 @@ func (w *Watch) findings(ctx context.Context) []finding {
 }
 
 // exchange writes this process's report and reads all of them. On the way it compares the clocks.
-func (w *Watch) exchange(ctx context.Context, own Report) ([]Report, error) {
+func (w *Watch) exchange(ctx context.Context, now time.Time, own Report) ([]Report, error) {
 	text, err := json.Marshal(own)
 	if err != nil {
 		return nil, fmt.Errorf("write report: %w", err)
@@ -178,14 +187,17 @@ func (w *Watch) exchange(ctx context.Context, own Report) ([]Report, error) {
 		return nil, err
 	}
 	reports := []Report{own}
-	w.look.stale = nil
+	before := w.look.heard
+	w.look.heard = map[uuid.UUID]heard{}
 	for _, row := range rows {
 		if row.ID == w.Self {
 			continue
 		}
-		if row.Age > silentAfter {
-			w.look.stale = append(w.look.stale, row)
+		last := heard{row.Address, row.At, now}
+		if was, known := before[row.ID]; known && was.at.Equal(row.At) {
+			last = was
 		}
+		w.look.heard[row.ID] = last
 		var r Report
 		if err := json.Unmarshal(row.Text, &r); err != nil {
 			return nil, fmt.Errorf("read the report of replica %s: %w", row.ID, err)

@@ -62,6 +62,13 @@ func (m *member) beat(t *testing.T) {
 	}
 }
 
+// heardLast puts back when this process heard last what the other one saw.
+func (m *member) heardLast(of *member, ago time.Duration) {
+	last := m.look.heard[of.Self]
+	last.since = time.Now().Add(-ago)
+	m.look.heard[of.Self] = last
+}
+
 // look lets all processes beat and look, in their order.
 func look(t *testing.T, fleet ...*member) {
 	t.Helper()
@@ -186,9 +193,11 @@ func TestWatch_AProcessThatBeatsAndDoesNotLookIsToldByAnother(t *testing.T) {
 	db := pgtest.New(t)
 	well, hangs := newMember(t, db, nil), newMember(t, db, nil)
 	look(t, well, hangs)
-	pgtest.Shift(t, db, silentAfter+time.Second)
+	pgtest.Shift(t, db, time.Hour) // it has not looked since, and had no time to
 	hangs.beat(t)
 	look(t, well)
+	wantNotices(t, "the database's clock was put forward", db, notify.WorkStopped, 0, 0, well, hangs)
+	well.heardLast(hangs, silentAfter+time.Second)
 	hangs.beat(t)
 	look(t, well)
 	wantNotices(t, "it has not looked for two minutes", db, notify.WorkStopped, 1, 1, well, hangs)
