@@ -61,7 +61,7 @@ func TestCapacity_EveryEndOfACallGivesItsPlaceBack(t *testing.T) {
 		before func(s *apptest.Service) // while there is no limit yet
 		work   http.HandlerFunc
 		how    fault
-		during func() // while the payment apptest.Settles
+		during func() // while the payment settles
 		call   func(s *apptest.Service) apptest.Answer
 		code   string // empty: served
 	}{
@@ -77,13 +77,13 @@ func TestCapacity_EveryEndOfACallGivesItsPlaceBack(t *testing.T) {
 			call: func(s *apptest.Service) apptest.Answer {
 				return w.Pay(t, broke, w.Terms(t, s, 120), apptest.Ask(s.URL))
 			}},
-		"we panic while it apptest.Settles": {limit: both, work: apptest.Works, call: pay, code: "internal",
+		"we panic while it settles": {limit: both, work: apptest.Works, call: pay, code: "internal",
 			during: func() { panic("a panic of the tests") }},
-		"its service leaves the shelf while it apptest.Settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
+		"its service leaves the shelf while it settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
 			during: func() {
 				exec(`UPDATE services SET state = 'suspended', state_cause = 'suspension', state_actor = 'admin'`)
 			}},
-		"its endpoint leaves the shelf while it apptest.Settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
+		"its endpoint leaves the shelf while it settles": {limit: both, work: apptest.Works, call: pay, code: "withdrawn",
 			during: func() { exec(`UPDATE endpoints SET retired_at = market_now()`) }},
 		"its service cools down": {limit: both, work: apptest.Fails, call: pay, code: "in_cooldown", before: func(s *apptest.Service) { pay(s) }},
 		"a trial in a cooldown":  {limit: both, work: apptest.Fails, call: try, code: "in_cooldown", before: func(s *apptest.Service) { pay(s) }},

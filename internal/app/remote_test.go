@@ -209,7 +209,7 @@ func TestRemote_ANetworkThatNobodySupportsIsRefusedAtTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := startFails(t, apptest.HostedFile(t, false, apptest.NewHosted(t, tt.supports, nil)), "MARKET_GAS_KEY=")
-			for _, want := range []string{tt.want, "network " + devnet.NetworkID + ": no facilitator apptest.Settles on it"} {
+			for _, want := range []string{tt.want, "network " + devnet.NetworkID + ": no facilitator settles on it"} {
 				if !strings.Contains(text, want) || strings.Contains(text, "\n") || strings.Contains(text, "hunter2") {
 					t.Errorf("%q, want one line that says %q", text, want)
 				}
@@ -221,10 +221,10 @@ func TestRemote_ANetworkThatNobodySupportsIsRefusedAtTheStart(t *testing.T) {
 	gone.Close()
 	w := newHostedWorld(t, false, apptest.Works, gone, confused, elsewhere)
 	if a := w.Send(t, w.ask, ""); a.Status != http.StatusServiceUnavailable || a.Code() != "not_ready" || a.Header.Get("Retry-After") == "" {
-		t.Errorf("while nobody apptest.Settles: %d %s", a.Status, a.Body)
+		t.Errorf("while nobody settles: %d %s", a.Status, a.Body)
 	}
 	gone.Reopen(t)
-	apptest.Eventually(t, "it apptest.Settles once it is there", func() bool { return w.Send(t, w.ask, "").Status == http.StatusPaymentRequired })
+	apptest.Eventually(t, "it settles once it is there", func() bool { return w.Send(t, w.ask, "").Status == http.StatusPaymentRequired })
 	if a := w.Pay(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask), w.ask); a.Status != http.StatusOK {
 		t.Errorf("it is there: %d %s", a.Status, a.Body)
 	}

@@ -39,6 +39,9 @@ func (n *Node) Head(ctx context.Context) (Head, error) {
 		return h, nil
 	}
 	shared := n.heads.DoChan("", func() (any, error) {
+		if h, ok := n.recentHead(); ok { // somebody's round trip ended between the look before and this one
+			return h, nil
+		}
 		// The first caller may leave while others wait for the same answer. call sets the deadline.
 		return n.FreshHead(context.WithoutCancel(ctx))
 	})

@@ -23,29 +23,24 @@ type Late struct {
 	Why     string        // of the most of them, the parked ones first
 }
 
-// waitsLong is how long a refund may be owed that waits for a source. That the source is out has been told, with what waits for it; but a caller who has
-// waited for a day is a trouble of its own, whatever the reason.
-const waitsLong = 24 * time.Hour
-
 // Those that are owed for half of the limit are looked at too, so that a few which are late one after another are one trouble: it ends when none is
-// near the limit.
+// near the limit. Those that wait for a source of which is told that it is out ($4) are left out, however long it is: that was told with what waits for it.
 const lateSQL = `
 WITH unpaid AS (
-	SELECT r.network, r.asset, r.amount, r.state, r.why, market_now() - r.owed_at AS age,
-	       CASE WHEN r.waits_for <> '' THEN $4::interval ELSE coalesce(l.seconds, $3) * interval '1 second' END AS most, r.waits_for <> '' AS waits
+	SELECT r.network, r.asset, r.amount, r.state, r.why, market_now() - r.owed_at AS age, coalesce(l.seconds, $3) * interval '1 second' AS most
 	  FROM refunds r LEFT JOIN unnest($1::text[], $2::int[]) AS l (network, seconds) ON l.network = r.network
-	 WHERE r.state NOT IN ('confirmed', 'void')
+	 WHERE r.state NOT IN ('confirmed', 'void') AND r.waits_for <> ALL($4)
 )
 SELECT network, asset, count(*) FILTER (WHERE age >= most), count(*) FILTER (WHERE age >= most AND state = 'parked'),
        coalesce(sum(amount) FILTER (WHERE age >= most), 0)::text, max(age),
        coalesce(mode() WITHIN GROUP (ORDER BY why) FILTER (WHERE age >= most AND state = 'parked'),
                 mode() WITHIN GROUP (ORDER BY why) FILTER (WHERE age >= most), '')
-  FROM unpaid WHERE age >= CASE WHEN waits THEN most ELSE most / 2 END
+  FROM unpaid WHERE age >= most / 2
  GROUP BY network, asset ORDER BY network, asset LIMIT 100`
 
 // Late returns the refunds that are owed for longer than the limit of their network, or than the one of all others. What is owed for half of it is
-// there with a count of zero.
-func (Store) Late(ctx context.Context, db postgres.DB, limits map[string]time.Duration, others time.Duration) ([]Late, error) {
+// there with a count of zero. told are the sources of which the operator knows that they are out.
+func (Store) Late(ctx context.Context, db postgres.DB, limits map[string]time.Duration, others time.Duration, told []string) ([]Late, error) {
 	var (
 		networks []string
 		seconds  []int32
@@ -53,7 +48,10 @@ func (Store) Late(ctx context.Context, db postgres.DB, limits map[string]time.Du
 	for network, limit := range limits {
 		networks, seconds = append(networks, network), append(seconds, int32(limit/time.Second)) //nolint:gosec // minutes
 	}
-	rows, err := db.Query(ctx, lateSQL, networks, seconds, int32(others/time.Second), waitsLong) //nolint:gosec // minutes
+	if told == nil {
+		told = []string{} // no array at all would be equal to nothing, and leave all of them out
+	}
+	rows, err := db.Query(ctx, lateSQL, networks, seconds, int32(others/time.Second), told) //nolint:gosec // minutes
 	if err != nil {
 		return nil, fmt.Errorf("count late refunds: %w", err)
 	}

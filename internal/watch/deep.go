@@ -100,7 +100,12 @@ func (w *Watch) lookAtRefunds(ctx context.Context) error {
 	for _, n := range w.Networks {
 		limits[n.ID] = lateLimit(n.Confirmations)
 	}
-	late, err := refund.Store{}.Late(ctx, w.DB, limits, lateWithoutDepth)
+	out, err := w.store.OpenSubjects(ctx, w.DB, []notify.Kind{notify.SourceOut, notify.GuardReached})
+	if err != nil {
+		return err
+	}
+	told := slices.Concat(out[notify.SourceOut], out[notify.GuardReached])
+	late, err := refund.Store{}.Late(ctx, w.DB, limits, lateWithoutDepth, told)
 	if err != nil {
 		return err
 	}

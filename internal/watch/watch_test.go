@@ -392,8 +392,8 @@ func TestWatch_RefundsThatAreOwedForTooLongAreToldUntilNoneIs(t *testing.T) {
 	wantNotices(t, "none is owed", db, notify.RefundsLate, 0, 2, members...)
 }
 
-// That a source is out was told with all that waits for it; whoever has waited for a day is a trouble of its own.
-func TestWatch_ARefundThatWaitsForASourceIsLateAfterADay(t *testing.T) {
+// That a source is out was told with all that waits for it: as long as that notice is open, it is the one of that trouble.
+func TestWatch_ARefundThatWaitsForASourceIsLateOnceTheSourceIsToldOfNoMore(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	m := newMember(t, db, func(c *Config) { c.Networks = []Network{{Network: network.Network, Node: &purse{holds: 1_000_000}}} })
@@ -401,15 +401,22 @@ func TestWatch_ARefundThatWaitsForASourceIsLateAfterADay(t *testing.T) {
 	if _, err := db.Exec(t.Context(), `UPDATE refunds SET waits_for = 'facilitator/hosted' WHERE call_id = $1`, id); err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct {
-		shift time.Duration
-		want  int
-	}{{24*time.Hour - time.Minute, 0}, {time.Minute, 1}} {
-		pgtest.Shift(t, db, tt.shift)
+	if _, err := m.store.Raise(t.Context(), db, notify.SourceOut, "facilitator/hosted", notify.Outage{What: "it is out", Effect: "refunds wait", Look: "/admin/sources"}); err != nil {
+		t.Fatal(err)
+	}
+	deep := func() {
+		t.Helper()
 		if err := m.LookDeep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		look(t, m)
-		wantNotices(t, "another "+tt.shift.String()+" later", db, notify.RefundsLate, tt.want, tt.want, m)
 	}
+	pgtest.Shift(t, db, 9*24*time.Hour)
+	deep()
+	wantNotices(t, "nine days later", db, notify.RefundsLate, 0, 0, m)
+	if _, err := m.store.SettleSteady(t.Context(), db, notify.SourceOut, "facilitator/hosted"); err != nil {
+		t.Fatal(err)
+	}
+	deep()
+	wantNotices(t, "the source works again, and the refund still waits", db, notify.RefundsLate, 1, 1, m)
 }

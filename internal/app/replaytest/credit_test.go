@@ -48,7 +48,8 @@ func nineDays(t *testing.T) string {
 	}
 	many, few := size(t, 64, 64), size(t, 2, 64)
 	asked, refused := 0, 0
-	for hour := 1; hour < days*24+12; hour++ {
+	out := size(t, 3, days)
+	for hour := 1; hour < out*24+12; hour++ {
 		m.Shift(t, time.Hour)
 		m.offersOrAsked(t, h, heard+1)
 		requesters := few
@@ -71,7 +72,7 @@ func nineDays(t *testing.T) string {
 		}
 	}
 	if n, all := m.mails(refuses), len(m.inbox.Mail.Mails()); n != 1 || all != 1 {
-		t.Errorf("%d mails in nine days, %d of them about the facilitator; want one: %q", all, n, m.subjects())
+		t.Errorf("%d mails in %d days, %d of them about the facilitator; want one: %q", all, out, n, m.subjects())
 	}
 	text := m.inbox.Mail.Mails()[0].Body
 	for what, part := range map[string]string{"what": "hosted-a refuses us", "effect": "refused with 503 and nobody is charged; refunds there wait", "link": billing,
