@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,46 +12,7 @@ import (
 
 	"market/internal/app/apptest"
 	"market/internal/devnet"
-	"market/internal/source"
 )
-
-// A front stands before a chain as a provider of nodes does, and answers as its test has switched it.
-type front struct {
-	*httptest.Server
-	instead atomic.Int64 // the status that it answers; 0: it passes on
-}
-
-func newFront(t testing.TB, chainURL string) *front {
-	t.Helper()
-	u, err := url.Parse(chainURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, chain := &front{}, httputil.NewSingleHostReverseProxy(u)
-	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status := f.instead.Load(); status != 0 {
-			http.Error(w, "not today", int(status))
-			return
-		}
-		r.URL.Path = "" // the chain is at no path of its own
-		chain.ServeHTTP(w, r)
-	}))
-	t.Cleanup(f.Close)
-	return f
-}
-
-// turn switches to a status that it answers; 0 passes on.
-func (f *front) turn(status int) { f.instead.Store(int64(status)) }
-
-// prepaid is the node behind a front as the networks file has it.
-func (f *front) prepaid() map[string]any {
-	return map[string]any{"url": f.URL + "/v2/a-key-that-nobody-may-see", "metered": true, "runs_out": "prepaid"}
-}
-
-func (f *front) source(t testing.TB) string {
-	t.Helper()
-	return source.RPCNames(devnet.NetworkID, []string{f.URL})[0]
-}
 
 // awaitReady waits until a marketplace takes paid work, or does not.
 func awaitReady(t *testing.T, w *apptest.World, ready bool) {
@@ -67,16 +26,16 @@ func awaitReady(t *testing.T, w *apptest.World, ready bool) {
 // B85: a node that is gone or out of credit stops nothing that another one can do, and with none left the pages are still there.
 func TestNodes_OneTakesOverFromAnotherAndWithoutAnyNobodyIsCharged(t *testing.T) {
 	t.Parallel()
-	var first, second *front
+	var first, second *apptest.Front
 	w := apptest.StartWith(t, apptest.Setup{Quiet: true, Prepare: func(t testing.TB, chain *devnet.Chain) []string {
-		first, second = newFront(t, chain.URL()), newFront(t, chain.URL())
-		first.turn(http.StatusBadGateway)
-		second.turn(http.StatusBadGateway)
-		return []string{apptest.NetworksFile(t, 2, first.prepaid(), second.prepaid())}
+		first, second = apptest.NewFront(t, chain.URL()), apptest.NewFront(t, chain.URL())
+		first.Turn(http.StatusBadGateway)
+		second.Turn(http.StatusBadGateway)
+		return []string{apptest.NetworksFile(t, 2, first.Prepaid(), second.Prepaid())}
 	}})
 	// It has started with no node to ask.
 	awaitReady(t, w, false)
-	first.turn(0)
+	first.Turn(0)
 	awaitReady(t, w, true)
 	ask := apptest.Ask(w.List(t, "noded", apptest.Works, nil).URL)
 	payer := w.Payer(t, 10*apptest.PriceUnits)
@@ -87,19 +46,19 @@ func TestNodes_OneTakesOverFromAnotherAndWithoutAnyNobodyIsCharged(t *testing.T)
 	if a := pay(); a.Outcome() != "served" {
 		t.Fatalf("with one node: %d %s", a.Status, a.Body)
 	}
-	second.turn(0)
-	first.turn(http.StatusPaymentRequired)
+	second.Turn(0)
+	first.Turn(http.StatusPaymentRequired)
 	if a := pay(); a.Outcome() != "served" {
 		t.Errorf("the other node: %d %s", a.Status, a.Body)
 	}
-	if all, open, text := notices(t, w, "source_out", first.source(t)); all != 1 || open != 1 || strings.Contains(text, "a-key-that") {
+	if all, open, text := notices(t, w, "source_out", first.Source(t)); all != 1 || open != 1 || strings.Contains(text, "a-key-that") {
 		t.Errorf("%d notices of the node that is out of credit, %d open, want one: %s", all, open, text)
 	}
-	if used := unitsUsed(t, w, first.source(t)); used == 0 {
+	if used := unitsUsed(t, w, first.Source(t)); used == 0 {
 		t.Error("nothing was counted of what a metered node was asked")
 	}
 	required := w.Challenge(t, ask)
-	second.turn(http.StatusPaymentRequired)
+	second.Turn(http.StatusPaymentRequired)
 	apptest.Eventually(t, "the network is not ready", func() bool {
 		a := w.Pay(t, payer, required, ask)
 		wait, _ := strconv.Atoi(a.Header.Get("Retry-After"))
@@ -118,7 +77,7 @@ func TestNodes_OneTakesOverFromAnotherAndWithoutAnyNobodyIsCharged(t *testing.T)
 		}
 	}
 	// Topped up: the next window tests it, an hour after the refusal at the latest.
-	first.turn(0)
+	first.Turn(0)
 	awaitReady(t, w, false)
 	w.Shift(t, time.Hour)
 	awaitReady(t, w, true)
@@ -144,7 +103,7 @@ func TestNodes_OneThatIsBehindTakesNoPaymentBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It lacks the payment at first, and catches up.
-	behind, there := w.Chain.Behind(in[0].Block-1), newFront(t, w.Chain.URL())
+	behind, there := w.Chain.Behind(in[0].Block-1), apptest.NewFront(t, w.Chain.URL())
 	var caughtUp atomic.Bool
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if caughtUp.Load() {

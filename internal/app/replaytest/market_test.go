@@ -35,9 +35,15 @@ type market struct {
 // newMarket opens one at the beginning of a day, after a week of normal ones. What says holds for all of its facilitators.
 func newMarket(t *testing.T, says map[string]any, payments uint64, all ...*apptest.Hosted) *market {
 	t.Helper()
+	return newMarketWith(t, apptest.Setup{}, says, payments, all...)
+}
+
+func newMarketWith(t *testing.T, setup apptest.Setup, says map[string]any, payments uint64, all ...*apptest.Hosted) *market {
+	t.Helper()
 	m := &market{inbox: apptest.NewInbox(t)}
 	env := append([]string{apptest.FacilitatorsFile(t, says, false, all...), "MARKET_GAS_KEY="}, m.inbox.Env...)
-	m.World = apptest.StartWith(t, apptest.Setup{Burst: 1 << 20, Quiet: true}, env...)
+	setup.Burst, setup.Quiet = 1<<20, true
+	m.World = apptest.StartWith(t, setup, env...)
 	for _, h := range all {
 		h.Open(t, m.World)
 	}

@@ -3,6 +3,7 @@ package replaytest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -18,7 +19,7 @@ type incident struct {
 }
 
 func incidents() []incident {
-	return append(append(counterIncidents(), creditIncidents()...), growthIncidents()...)
+	return slices.Concat(counterIncidents(), creditIncidents(), growthIncidents(), allIncidents())
 }
 
 // size asks for the whole of what a run of all tests makes less of: make replay does.
