@@ -16,7 +16,7 @@ import (
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
 	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse"},
-	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source"},
+	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source", "jobs"},
 	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter"},
 	{"facilitator", "upstream", "caller", "metrics"},
 	{"delivery"},

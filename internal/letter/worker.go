@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"market/internal/config"
+	"market/internal/jobs"
 	"market/internal/postgres"
 	"market/internal/source"
 )
@@ -23,8 +23,7 @@ const (
 	// AtOnce is how many boxes one replica sends for at a time.
 	AtOnce = 10
 
-	dueEvery = time.Second
-	dueMax   = 500 // boxes handed out at a time
+	dueMax = 500 // boxes handed out at a time
 
 	sendTime = 30 * time.Second // one attempt
 	workTime = 30 * time.Second // after it a job begins no other letter; what is left is due, and another job's
@@ -58,11 +57,7 @@ func (Args) Kind() string { return "letters" }
 
 // InsertOpts keeps one live job a box, so that letters go out one after the other, in their order; and no retry by the queue: when a letter is tried
 // again stands on its row.
-func (Args) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: Queue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
-	}}}
-}
+func (Args) InsertOpts() river.InsertOpts { return jobs.OneLive(Queue) }
 
 // A Worker sends the letters of one box that are due.
 type Worker struct {
@@ -171,11 +166,7 @@ func (DueArgs) Kind() string { return "letters_due" }
 
 // Due is the periodic job for it. When a letter is tried next stands on its row, in market time; the queue only runs work now. Nothing else enqueues
 // letters: a second does not matter to who reads them.
-func Due() *river.PeriodicJob {
-	return river.NewPeriodicJob(river.PeriodicInterval(dueEvery), func() (river.JobArgs, *river.InsertOpts) {
-		return DueArgs{}, &river.InsertOpts{MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByPeriod: dueEvery}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})
-}
+func Due() *river.PeriodicJob { return jobs.EverySecond(DueArgs{}) }
 
 // DueWorker enqueues a job for each box that has something due.
 type DueWorker struct {

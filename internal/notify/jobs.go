@@ -8,12 +8,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
+
+	"market/internal/jobs"
 )
 
 const (
-	dueEvery = time.Second
-	dueMax   = 100 // messages handed out at a time
+	dueMax = 100 // messages handed out at a time
 	// Queue is where messages are sent from: a mail server that hangs holds up no refund.
 	Queue = "notices"
 	// AtOnce is how many one replica sends at once.
@@ -30,11 +30,7 @@ type DueArgs struct{}
 func (DueArgs) Kind() string { return "notices_due" }
 
 // Due is the periodic job for it.
-func Due() *river.PeriodicJob {
-	return river.NewPeriodicJob(river.PeriodicInterval(dueEvery), func() (river.JobArgs, *river.InsertOpts) {
-		return DueArgs{}, &river.InsertOpts{MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByPeriod: dueEvery}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})
-}
+func Due() *river.PeriodicJob { return jobs.EverySecond(DueArgs{}) }
 
 // DueWorker enqueues a job for each message that is due.
 type DueWorker struct {
@@ -47,13 +43,13 @@ func NewDueWorker(s *Sender) *DueWorker { return &DueWorker{sender: s} }
 
 // Work leases what is due and enqueues it in the same transaction.
 func (w *DueWorker) Work(ctx context.Context, _ *river.Job[DueArgs]) error {
-	jobs := river.ClientFromContext[pgx.Tx](ctx)
+	queue := river.ClientFromContext[pgx.Tx](ctx)
 	return w.sender.takeDue(ctx, dueMax, func(tx pgx.Tx, all []due) error {
 		batch := make([]river.InsertManyParams, 0, len(all))
 		for _, d := range all {
 			batch = append(batch, river.InsertManyParams{Args: Args(d)})
 		}
-		if _, err := jobs.InsertManyTx(ctx, tx, batch); err != nil {
+		if _, err := queue.InsertManyTx(ctx, tx, batch); err != nil {
 			return fmt.Errorf("enqueue %d due notices: %w", len(all), err)
 		}
 		return nil
@@ -70,11 +66,7 @@ type Args struct {
 func (Args) Kind() string { return "notice" }
 
 // InsertOpts keeps one live job a message, and no retry by the queue: when it is tried again is next_at of its row.
-func (Args) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: Queue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
-	}}}
-}
+func (Args) InsertOpts() river.InsertOpts { return jobs.OneLive(Queue) }
 
 // Worker sends one message.
 type Worker struct {

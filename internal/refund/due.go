@@ -3,17 +3,16 @@ package refund
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+
+	"market/internal/jobs"
 )
 
-const (
-	dueEvery = time.Second
-	dueMax   = 500 // refunds handed out at a time
-)
+// dueMax is how many refunds are handed out at a time.
+const dueMax = 500
 
 // DueArgs names the job that hands out what is due.
 type DueArgs struct{}
@@ -22,11 +21,7 @@ type DueArgs struct{}
 func (DueArgs) Kind() string { return "refunds_due" }
 
 // Due is the periodic job for it. When a refund is tried next stands on its row, in market time; the queue only runs work now.
-func Due() *river.PeriodicJob {
-	return river.NewPeriodicJob(river.PeriodicInterval(dueEvery), func() (river.JobArgs, *river.InsertOpts) {
-		return DueArgs{}, &river.InsertOpts{MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByPeriod: dueEvery}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})
-}
+func Due() *river.PeriodicJob { return jobs.EverySecond(DueArgs{}) }
 
 // DueWorker enqueues a job for each refund that is due.
 type DueWorker struct {
@@ -40,7 +35,7 @@ func NewDueWorker(db *pgxpool.Pool) *DueWorker { return &DueWorker{db: db} }
 
 // Work leases what is due and enqueues it in the same transaction.
 func (w *DueWorker) Work(ctx context.Context, _ *river.Job[DueArgs]) error {
-	jobs := river.ClientFromContext[pgx.Tx](ctx)
+	queue := river.ClientFromContext[pgx.Tx](ctx)
 	return pgx.BeginFunc(ctx, w.db, func(tx pgx.Tx) error {
 		due, err := w.store.TakeDue(ctx, tx, dueMax)
 		if err != nil || len(due) == 0 {
@@ -50,7 +45,7 @@ func (w *DueWorker) Work(ctx context.Context, _ *river.Job[DueArgs]) error {
 		for _, id := range due {
 			batch = append(batch, river.InsertManyParams{Args: Args{Call: id}})
 		}
-		if _, err := jobs.InsertManyTx(ctx, tx, batch); err != nil {
+		if _, err := queue.InsertManyTx(ctx, tx, batch); err != nil {
 			return fmt.Errorf("enqueue %d due refunds: %w", len(due), err)
 		}
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/crash"
+	"market/internal/jobs"
 	"market/internal/source"
 )
 
@@ -72,11 +72,7 @@ type Args struct {
 func (Args) Kind() string { return "refund" }
 
 // InsertOpts keeps one live job a refund, and no retry by the queue: when a refund is tried again is next_at of its row.
-func (Args) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
-	}}}
-}
+func (Args) InsertOpts() river.InsertOpts { return jobs.OneLive("") }
 
 // Worker takes one refund one step further: waits for the payment to be final, signs, sends, confirms. Each step reads the chain first,
 // so running it twice, or on two replicas at once, changes nothing.
