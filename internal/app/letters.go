@@ -29,7 +29,7 @@ func (a *App) newLetters(c config.Config, box secretbox.Box) (*letter.Worker, er
 		if err != nil {
 			return nil, fmt.Errorf("MARKET_SMTP_URL: %w", err)
 		}
-		carriers[letter.Email] = mails{notify.WayBy(a.sources.Of(source.Mail), mailer)}
+		carriers[letter.Email] = mails{notify.WayBy(a.sources.Of(source.Mail), source.Other, mailer)}
 	}
 	return letter.NewWorker(a.db, contacts{secrets: catalog.NewSecrets(box)}, carriers, a.publicURL), nil
 }

@@ -33,14 +33,14 @@ func (a *App) newNotices(c config.Config) (*notify.Sender, error) {
 		if err != nil {
 			return nil, fmt.Errorf("MARKET_SMTP_URL: %w", err)
 		}
-		ways = append(ways, notify.WayBy(a.sources.Of(source.Mail), mailer))
+		ways = append(ways, notify.WayBy(a.sources.Of(source.Mail), source.Refund, mailer))
 	}
 	if address := c.Operator.OperatorWebhook.Reveal(); address != "" {
 		webhook, err := notify.NewWebhook(address, []string{c.Operator.WebhookSecret.Reveal()}, operatorsClient())
 		if err != nil {
 			return nil, fmt.Errorf("MARKET_OPERATOR_WEBHOOK: %w", err)
 		}
-		ways = append(ways, notify.WayBy(a.sources.Of(source.Webhook), webhook))
+		ways = append(ways, notify.WayBy(a.sources.Of(source.Webhook), source.Refund, webhook))
 	}
 	if len(ways) == 0 && !c.Dev {
 		a.log.Warn().Msg("nobody is told when something stops: set MARKET_SMTP_URL with MARKET_OPERATOR_EMAIL, or MARKET_OPERATOR_WEBHOOK; until then look at /admin/notices")

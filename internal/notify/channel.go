@@ -29,7 +29,9 @@ type Failure struct {
 	Status     int           // of HTTP; 0: no answer
 	Code       int           // of SMTP; 0: no answer, or none with a code
 	RetryAfter time.Duration // as the other side asked; 0: it did not
-	Text       string        // one bounded line of what the other side said, or of what went wrong
+	// AtRecipient is that a mail server refused an address to which a mail is to go. Where a stranger chose it, that says nothing of the server.
+	AtRecipient bool
+	Text        string // one bounded line of what the other side said, or of what went wrong
 }
 
 func (f *Failure) Error() string {

@@ -110,7 +110,7 @@ func (m *Mailer) Send(ctx context.Context, message Message) error {
 		_ = client.CloseWithSMTPClient(open) // a server that forgets to say goodbye has the mail all the same
 		return nil
 	}
-	return m.ofMail(err)
+	return m.ofMail(mail, err)
 }
 
 // compose makes the mail. The library encodes what is in a header; a line end in one would be a header of somebody else's, so there is none.
@@ -144,14 +144,16 @@ func (m *Mailer) beforeMail(err error) *Failure {
 }
 
 // ofMail is how a mail was refused.
-func (m *Mailer) ofMail(err error) *Failure {
+func (m *Mailer) ofMail(mail *gomail.Msg, err error) *Failure {
 	if err == nil {
 		return &Failure{Text: "the mail server did not say that it took the mail"}
 	}
-	f := m.failed(err)
-	if sending, ok := errors.AsType[*gomail.SendError](err); ok {
-		f.Code = sending.ErrorCode()
+	sending, ok := errors.AsType[*gomail.SendError](err)
+	if !ok {
+		return m.failed(err)
 	}
+	f := m.failed(errors.New(serversWords(mail, sending)))
+	f.Code, f.AtRecipient = sending.ErrorCode(), sending.Reason == gomail.ErrSMTPRcptTo
 	return f
 }
 

@@ -38,17 +38,22 @@ type Way struct {
 	Reserve func(ctx context.Context) (report func(ctx context.Context, f *Failure), err error)
 }
 
-// WayBy is a channel that is metered as a source.
-func WayBy(m *source.Meter, c Channel) Way {
+// WayBy is a channel that is metered as a source. Notices to the operator reserve as source.Refund, the class to which nothing is kept shut: how many of
+// them there are is up to us. Letters, of which strangers make as many as they like, reserve as source.Other.
+func WayBy(m *source.Meter, class source.Class, c Channel) Way {
 	of := m.Source()
 	return Way{Name: of.Name, Channel: c, Reserve: func(ctx context.Context) (func(context.Context, *Failure), error) {
-		grant, err := m.Reserve(ctx, source.Other, 1)
+		grant, err := m.Reserve(ctx, class, 1)
 		if err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context, f *Failure) {
 			verdict := source.Verdict{Kind: source.Worked}
-			if f != nil {
+			switch {
+			case f == nil:
+			case f.AtRecipient && class == source.Other:
+				verdict.Kind = source.Troubled // a stranger chose the address: what is wrong with it is no word about us, however it reads
+			default:
 				verdict = source.Classify(of.Kind, of.RunsOut, of.Shapes, source.Answer{Status: f.Status, RetryAfter: f.RetryAfter, Code: f.Code, Text: f.Text})
 			}
 			grant.Report(ctx, verdict)
