@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ type keeper struct {
 
 // out latches the notice in the transaction that found the source out: the open notice is what keeps it from being told twice.
 func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.Out) error {
-	trouble := outOf(s, o, k.effect(s))
+	trouble := outOf(s, o, k.effect(s, o.Why))
 	raised, err := k.notices.Raise(ctx, tx, kindOf(o.Why), s.Name, trouble)
 	if err == nil && raised {
 		k.app.log.Error().Str("source", s.Name).Time("until", o.Until).Msg(trouble.Text())
@@ -113,8 +114,13 @@ func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
 	return k.refunds.Resume(ctx, tx, networks, peers)
 }
 
-// waiting is what refunds will still want of a source. Another facilitator may come to send them: then this one kept more than it had to.
+// waiting is what refunds will still want of a source. Another facilitator may come to send them: then this one kept more than it had to. Of a channel all of
+// the last tenth is kept for notices to the operator, which are no more than there are troubles: else letters, of which providers can make as many as they
+// like, would use it up, and nobody could be told of that.
 func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, error) {
+	if name == source.Mail || name == source.Webhook {
+		return source.Waiting{Refunds: math.MaxInt64}, nil
+	}
 	networks := k.serves[name]
 	if len(networks) == 0 {
 		return source.Waiting{}, nil

@@ -57,13 +57,16 @@ func plainName(s source.Source) string {
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
 // effect is what stops with a source and what carries on, in whole sentences.
-func (k *keeper) effect(s source.Source) string {
+func (k *keeper) effect(s source.Source, why source.Why) string {
 	switch s.Kind {
 	case source.KindFacilitator:
 		return k.settlesWithout(s)
 	case source.KindRPC:
 		return "The other nodes of its network are used where there are some; where there is none, payments on it are refused with 503 and nobody is charged, and its refunds wait."
 	case source.KindMail:
+		if why == source.Guarded {
+			return "Mails to providers wait. Notices to you have the last tenth of our guard for themselves; beyond that they go to the webhook where there is one. Calls and payments go on."
+		}
 		return "Notices go to the webhook where there is one, and wait where there is none. Calls and payments go on."
 	case source.KindWebhook:
 		return "Notices go by mail where that is set up, and wait where it is not. Calls and payments go on."

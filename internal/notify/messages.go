@@ -80,9 +80,10 @@ type pending struct {
 // over says whether the trouble has been over for as long as that is told.
 func (p pending) over() bool { return p.SettledAt != nil }
 
-// about says whether a notice is about a channel, which then is not asked to take it to the operator.
+// about says whether a notice is about a channel that takes nothing, which then is not asked to take it to the operator. One whose guard is reached has
+// units left for notices.
 func (p pending) about(channel string) bool {
-	return !p.over() && p.Subject == channel && (p.Kind == ChannelOut || p.Kind == SourceOut || p.Kind == GuardReached)
+	return !p.over() && p.Subject == channel && (p.Kind == ChannelOut || p.Kind == SourceOut)
 }
 
 const pendingSQL = `

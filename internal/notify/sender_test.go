@@ -260,8 +260,8 @@ func TestSender_TheWebhookTakesWhatMailDoesNot(t *testing.T) {
 	o.raise(t, GuardReached, "mail")
 	o.raise(t, SourceOut, "webhook")
 	o.work(t)
-	o.wantMails(t, "about the webhook", "The thing webhook stopped")
-	o.wantHooks(t, "about mail", "notice.raised", "notice.raised", "notice.raised", "notice.raised")
+	o.wantMails(t, "about the webhook, and about the guard of mail, which keeps some for notices", "The thing mail stopped", "The thing webhook stopped")
+	o.wantHooks(t, "about mail", "notice.raised", "notice.raised", "notice.raised")
 	if data := string(o.hook.Deliveries()[0].Data); !strings.Contains(data, `"kind":"outage","subject":"fleet","phase":"raised"`) {
 		t.Errorf("the webhook carries %s", data)
 	}
