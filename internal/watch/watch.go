@@ -113,6 +113,8 @@ func (w *Watch) Look(ctx context.Context) error {
 	own := Report{Up: now.Sub(w.begun), Sightings: w.look.seen.take(now, w.findings(ctx, now)), Tries: w.Tries()}
 	reports, err := w.exchange(ctx, now, own)
 	if err != nil {
+		// Where this one could not read, it does not know who wrote: the silence of the others begins anew.
+		w.look.heard = map[uuid.UUID]heard{}
 		return err
 	}
 	open, err := w.store.OpenSubjects(ctx, w.DB, notify.Conditions())

@@ -207,6 +207,28 @@ func TestWatch_AProcessThatBeatsAndDoesNotLookIsToldByAnother(t *testing.T) {
 	wantNotices(t, "it looks again", db, notify.WorkStopped, 0, 2, well, hangs)
 }
 
+// While the database is away nobody can write that it looks, and nobody could read it.
+func TestWatch_AfterADatabaseOutageNoOtherProcessIsTakenForSilent(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	first, second := newMember(t, db, nil), newMember(t, db, nil)
+	look(t, first, second)
+	look(t, first, second)
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	first.heardLast(second, silentAfter+time.Second)
+	if err := first.Look(away); err == nil {
+		t.Fatal("it could look without a database")
+	}
+	first.beat(t)
+	second.beat(t) // it beats before it looks
+	look(t, first)
+	wantNotices(t, "the database is back, and the second has not looked yet", db, notify.WorkStopped, 0, 0, first, second)
+	first.heardLast(second, silentAfter+time.Second)
+	look(t, first)
+	wantNotices(t, "it does not look for two minutes after that", db, notify.WorkStopped, 1, 1, first, second)
+}
+
 func TestWatch_WorkThatHangsIsToldWithItsProcess(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
