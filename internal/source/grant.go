@@ -75,8 +75,12 @@ func (g *Grant) learn(ctx context.Context, tx pgx.Tx, s *reading, v Verdict) err
 	if !did.written {
 		return nil
 	}
-	if did.out && !m.out(ctx, tx, Out{Why: next.why, Since: s.at, Until: next.retryAt, Said: next.said}) {
-		next.outSince = time.Time{}
+	// A refused test tells again: whoever was told keeps one notice of it, and one that was given up unsent, or ended by hand, is to be made anew.
+	if did.out || did.refused && g.tests {
+		told := m.out(ctx, tx, Out{Why: next.why, Since: next.outSince, Until: next.retryAt, Said: next.said})
+		if did.out && !told {
+			next.outSince = time.Time{}
+		}
 	}
 	if did.recovered && !m.back(ctx, tx, did.was) {
 		next.outSince, next.why = s.outSince, did.was

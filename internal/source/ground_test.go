@@ -28,9 +28,11 @@ type fleet struct {
 	replicas [2]*Registry
 	waiting  Waiting
 
-	mu   sync.Mutex
-	told []string
-	fail string // the hook that fails
+	mu    sync.Mutex
+	told  []string
+	since time.Time // of the outage that was told last
+	again int       // how often it was told again
+	fail  string    // the hook that fails
 }
 
 func newFleet(t *testing.T, sources ...Source) *fleet {
@@ -55,7 +57,7 @@ func newPool(t *testing.T, url string) *pgxpool.Pool {
 
 func (f *fleet) hooks() Hooks {
 	return Hooks{
-		Out:    func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
+		Out:    func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.out(s, o) },
 		Back:   func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
 		Resume: func(_ context.Context, _ pgx.Tx, s Source) error { return f.tell("resume", s, 0) },
 		Waiting: func(context.Context, string) (Waiting, error) {
@@ -69,6 +71,24 @@ func (f *fleet) hooks() Hooks {
 			}
 		},
 	}
+}
+
+// out counts what is told again of one outage: it makes no second notice.
+func (f *fleet) out(s Source, o Out) error {
+	f.mu.Lock()
+	if o.Since.Equal(f.since) && f.fail != "out" {
+		f.again++
+		f.mu.Unlock()
+		return nil
+	}
+	f.mu.Unlock()
+	err := f.tell("out", s, o.Why)
+	if err == nil {
+		f.mu.Lock()
+		f.since = o.Since
+		f.mu.Unlock()
+	}
+	return err
 }
 
 func (f *fleet) tell(hook string, s Source, why Why) error {

@@ -10,7 +10,8 @@ import (
 // Hooks are what others do about a source. Each runs in the transaction in which the thing becomes so, in a part of its own: where it fails, what was
 // learnt of the source is kept all the same, OnError hears of it, and Out and Back are called again at the next occasion. Any may be nil.
 type Hooks struct {
-	// Out tells that a source is newly out, or that our guard is newly reached: once, until Back was called.
+	// Out tells that a source is newly out, or that our guard is newly reached; and again with each test that finds it still out, for a notice that was
+	// given up. Who was told needs no second one until Back was called.
 	Out func(ctx context.Context, tx pgx.Tx, s Source, o Out) error
 	// Back tells that it has worked again and has not refused for a while; of our guard, that units are let through again.
 	Back func(ctx context.Context, tx pgx.Tx, s Source, was Why) error

@@ -47,6 +47,9 @@ func TestMeter_OverNineDaysOneRequestAnHourTestsABalance(t *testing.T) {
 		}
 	}
 	f.wantTold("through nine days")
+	if f.again != days*24 {
+		t.Errorf("told again %d times, want with each test", f.again)
+	}
 	if s := f.standing(); s.Cap != 12000 || s.Busiest != 4000 || s.Why != Exhausted {
 		t.Errorf("on day ten the cap is %d after %d, %s; want three times the 4000 of the day before the outage", s.Cap, s.Busiest, s.Why)
 	}
@@ -174,6 +177,26 @@ func TestMeter_ASourceThatComesAndGoesIsOneOutage(t *testing.T) {
 	f.ask(f.meter(0), worked)
 	f.ask(f.meter(1), worked)
 	f.wantTold("when it was", "back exhausted")
+}
+
+// A notice that could not be sent for three days is given up, and is made anew only by somebody who tells again.
+func TestGrant_Report_ATestThatIsRefusedTellsOfTheSameOutageAgain(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, hosted())
+	f.noon()
+	late := f.must(f.meter(1), Settlement, 1)
+	f.ask(f.meter(0), noCredit)
+	late.Report(t.Context(), noCredit)
+	f.wantTold("at first", "out exhausted")
+	for test, fails := range []string{"", "out", ""} {
+		f.fail = fails
+		f.shift(time.Hour)
+		f.ask(f.meter(test%2), noCredit)
+	}
+	f.wantTold("as an outage of its own")
+	if f.again != 2 {
+		t.Errorf("told again %d times, want with each of two tests, and not with the one whose hook failed", f.again)
+	}
 }
 
 func TestRegistry_TryNow_TheNextRequestTests(t *testing.T) {
