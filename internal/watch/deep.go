@@ -14,9 +14,9 @@ import (
 	"market/internal/refund"
 )
 
-// LookDeep is one look of RunDeep.
+// LookDeep is one look of RunDeep. The nodes come last: one that hangs takes all of the time that is left.
 func (w *Watch) LookDeep(ctx context.Context) error {
-	return errors.Join(w.lookAtMoney(ctx), w.lookAtRefunds(ctx), w.lookAtJobs(ctx))
+	return errors.Join(w.lookAtRefunds(ctx), w.lookAtJobs(ctx), w.lookAtMoney(ctx))
 }
 
 // lookAtMoney finds out whether treasuries and gas wallets have enough. What a node does not say leaves what it said before.

@@ -343,6 +343,36 @@ func TestWatch_ANodeThatDoesNotAnswerChangesNothing(t *testing.T) {
 	wantNotices(t, "there is enough", db, notify.GasLow, 0, 2, m)
 }
 
+// A stuck node answers nothing for as long as a look may take.
+type stuck struct {
+	*purse
+	timeout context.CancelFunc
+}
+
+func (s *stuck) Gas(ctx context.Context) (facilitator.Gas, error) {
+	s.timeout()
+	return facilitator.Gas{}, ctx.Err()
+}
+
+func TestWatch_ANodeThatHangsKeepsNoRefundAndNoJobFromBeingLookedAt(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	looking, timeout := context.WithCancel(t.Context())
+	t.Cleanup(timeout)
+	m := newMember(t, db, func(c *Config) {
+		c.Networks = []Network{{Network: network.Network, Node: &purse{holds: 1_000_000}, Engine: &stuck{timeout: timeout}}}
+	})
+	oweRefund(t, db, common.Address{0xaa}, 1000, "owed", "")
+	pgtest.Shift(t, db, time.Hour)
+	ended(t, db, "discarded", "mail", 6*time.Minute)
+	if err := m.LookDeep(looking); err == nil {
+		t.Fatal("the node answered")
+	}
+	look(t, m)
+	wantNotices(t, "a refund is late", db, notify.RefundsLate, 1, 1, m)
+	wantNotices(t, "a job was given up", db, notify.JobDiscarded, 1, 1, m)
+}
+
 // Refunds that have left and are not final are owed in the books alone.
 func TestWatch_ARefundOnItsWayIsNotMissedTwice(t *testing.T) {
 	t.Parallel()
