@@ -25,6 +25,10 @@ func (w *Watch) lookAtMoney(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	open, err := w.open(ctx, notify.GasLow, notify.TreasuryShort)
+	if err != nil {
+		return err
+	}
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -51,10 +55,15 @@ func (w *Watch) lookAtMoney(ctx context.Context) error {
 				asked[treasuryKey(n, l)] = true
 			}
 		}
-		wg.Go(func() { w.network(ctx, n, owed, keep) })
+		wg.Go(func() { w.network(ctx, n, owed, open, keep) })
 	}
 	wg.Wait()
-	// A treasury that owes nothing is short of nothing.
+	// A treasury that owes nothing is short of nothing, and a network that is not ours any more wants no gas.
+	for k := range open {
+		if !asked[k] {
+			found = append(found, finding{key: k})
+		}
+	}
 	w.keep(found, func(k key) bool { return k.kind != notify.RefundsLate && !asked[k] })
 	return errors.Join(errs...)
 }
@@ -76,8 +85,22 @@ func (w *Watch) before() map[key]finding {
 	return maps.Clone(w.found)
 }
 
+// open are the troubles of these kinds of which there is a notice, from whichever process. One that begins to run goes on with what was known before it:
+// what has two bounds is not over by a restart in between them.
+func (w *Watch) open(ctx context.Context, kinds ...notify.Kind) (map[key]bool, error) {
+	of, err := w.store.OpenSubjects(ctx, w.DB, kinds)
+	if err != nil {
+		return nil, err
+	}
+	open := map[key]bool{}
+	for _, k := range keysOf(of) {
+		open[k] = true
+	}
+	return open, nil
+}
+
 // network asks the node of one network.
-func (w *Watch) network(ctx context.Context, n Network, owed []delivery.Liability, keep func(finding, error)) {
+func (w *Watch) network(ctx context.Context, n Network, owed []delivery.Liability, open map[key]bool, keep func(finding, error)) {
 	for _, l := range owed {
 		if l.Network == n.ID {
 			keep(w.treasury(ctx, n, l))
@@ -91,7 +114,8 @@ func (w *Watch) network(ctx context.Context, n Network, owed []delivery.Liabilit
 		keep(finding{}, fmt.Errorf("read the gas wallet of %s: %w", n.ID, err))
 		return
 	}
-	keep(gasFinding(n, gas, w.before()[key{notify.GasLow, n.ID}].bad), nil)
+	k := key{notify.GasLow, n.ID}
+	keep(gasFinding(n, gas, open[k] || w.before()[k].bad), nil)
 }
 
 // lookAtRefunds finds out whether refunds are late.
@@ -109,7 +133,23 @@ func (w *Watch) lookAtRefunds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.keep(lateRefunds(late, w.byID, w.before()), func(k key) bool { return k.kind == notify.RefundsLate })
+	open, err := w.open(ctx, notify.RefundsLate)
+	if err != nil {
+		return err
+	}
+	was := w.before()
+	for k := range open {
+		if !was[k].bad {
+			was[k] = finding{key: k, bad: true, told: nearTold(k.subject)}
+		}
+	}
+	found := lateRefunds(late, w.byID, was)
+	for k := range open {
+		if !slices.ContainsFunc(found, func(f finding) bool { return f.key == k }) {
+			found = append(found, finding{key: k}) // none is owed for even half of the limit
+		}
+	}
+	w.keep(found, func(k key) bool { return k.kind == notify.RefundsLate })
 	return nil
 }
 

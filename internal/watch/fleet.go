@@ -23,7 +23,14 @@ var UsualPace = Pace{Look: 15 * time.Second, Deep: time.Minute, Lasting: 2 * tim
 type Report struct {
 	Up        time.Duration  `json:"up"` // it runs
 	Sightings []Sighting     `json:"sightings"`
+	Fine      []Fine         `json:"fine"`
 	Tries     delivery.Tries `json:"tries"`
+}
+
+// A Fine is what a process has looked at and found well.
+type Fine struct {
+	Kind    notify.Kind `json:"kind"`
+	Subject string      `json:"subject"`
 }
 
 // seenKinds are the conditions that processes report, each with how many times Lasting it has to last until it is told. An empty wallet and a loop that
@@ -37,6 +44,21 @@ var seenKinds = map[notify.Kind]int{
 	notify.WorkStopped:     0,
 }
 
+// needWord are those of them that are over only by the word of a process that has looked: one that has just begun to run, or whose node does not answer,
+// does not see them either.
+var needWord = map[notify.Kind]bool{notify.TreasuryShort: true, notify.GasLow: true, notify.RefundsLate: true}
+
+// fine returns what of it was found well and needs to be said.
+func fine(found []finding) []Fine {
+	var well []Fine
+	for _, f := range found {
+		if needWord[f.kind] && !f.bad {
+			well = append(well, Fine{f.kind, f.subject})
+		}
+	}
+	return well
+}
+
 // tells says whether a sighting is to be told: the trouble holds, and has held for long enough.
 func (p Pace) tells(s Sighting) bool {
 	times, known := seenKinds[s.Kind]
@@ -46,9 +68,12 @@ func (p Pace) tells(s Sighting) bool {
 // decide returns which troubles are to be raised and which are over, by what all processes say that run, and by what is open. One that has just begun to
 // run has not looked for long enough to say that something is over.
 func (p Pace) decide(reports []Report, open []key) (raise []Sighting, settle []key) {
-	seen, settled := map[key]bool{}, len(reports) > 0
+	seen, well, settled := map[key]bool{}, map[key]bool{}, len(reports) > 0
 	for _, r := range reports {
 		settled = settled && r.Up >= p.Quiet
+		for _, f := range r.Fine {
+			well[key{f.Kind, f.Subject}] = true
+		}
 		for _, s := range r.Sightings {
 			k := key{s.Kind, s.Subject}
 			seen[k] = true
@@ -58,7 +83,7 @@ func (p Pace) decide(reports []Report, open []key) (raise []Sighting, settle []k
 		}
 	}
 	for _, k := range open {
-		if _, ours := seenKinds[k.kind]; ours && settled && !seen[k] {
+		if _, ours := seenKinds[k.kind]; ours && settled && !seen[k] && (well[k] || !needWord[k.kind]) {
 			settle = append(settle, k)
 		}
 	}

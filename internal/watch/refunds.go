@@ -77,6 +77,13 @@ func lateTold(network string, late []refund.Late, n Network) (told notify.Outage
 	}, true
 }
 
+// nearTold is what a process says of a trouble that was told before it began to run, as long as refunds are near the limit.
+func nearTold(network string) notify.Outage {
+	return notify.Outage{What: "refunds on " + network + " are owed for nearly as long as they may be, after some were owed for longer",
+		Effect: "their callers have paid for nothing and wait for their money. It stays owed and is tried again by itself; calls go on",
+		Look:   "the lines \"job\" of the kind \"refund\" in the log, which say what goes wrong"}
+}
+
 func plural(n int, of string) string {
 	if n == 1 {
 		return "1 " + of

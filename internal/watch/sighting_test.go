@@ -101,6 +101,9 @@ func TestPace_Decide_ProcessesWithDifferentViewsDoNotContradictEachOther(t *test
 		well     = Report{Up: time.Hour}
 		seeing   = func(s ...Sighting) Report { return Report{Up: time.Hour, Sightings: s} }
 		isOpen   = []key{notReady}
+		gas      = []key{{notify.GasLow, "eip155:1"}}
+		looked   = Report{Up: time.Hour, Fine: []Fine{{notify.GasLow, "eip155:1"}}}
+		low      = seeing(Sighting{Kind: notify.GasLow, Subject: "eip155:1", Bad: true})
 		elsewise = key{notify.ServiceHeld, "a-service"}
 	)
 	for name, tt := range map[string]struct {
@@ -121,6 +124,9 @@ func TestPace_Decide_ProcessesWithDifferentViewsDoNotContradictEachOther(t *test
 		"the new one has looked for a minute":    {[]Report{well, {Up: time.Minute}}, isOpen, 0, 1},
 		"nobody says anything":                   {nil, isOpen, 0, 0},
 		"what others settle":                     {[]Report{well}, []key{elsewise, {notify.JobDiscarded, "x"}}, 0, 0},
+		"nobody has looked at the gas":           {[]Report{well, well}, gas, 0, 0},
+		"one found enough gas":                   {[]Report{well, looked}, gas, 0, 1},
+		"one found enough gas, and one did not":  {[]Report{low, looked}, gas, 0, 0},
 		"who saw it is gone, with what it alone": {[]Report{well}, []key{{notify.WorkStopped, "replica 1/sweeper"}}, 0, 1},
 	} {
 		raise, settle := UsualPace.decide(tt.reports, tt.open)

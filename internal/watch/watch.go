@@ -110,7 +110,8 @@ func (w *Watch) run(ctx context.Context, every time.Duration, look func(context.
 // Look is one look of Run.
 func (w *Watch) Look(ctx context.Context) error {
 	now := time.Now()
-	own := Report{Up: now.Sub(w.begun), Sightings: w.look.seen.take(now, w.findings(ctx, now)), Tries: w.Tries()}
+	found := w.findings(ctx, now)
+	own := Report{Up: now.Sub(w.begun), Sightings: w.look.seen.take(now, found), Fine: fine(found), Tries: w.Tries()}
 	reports, err := w.exchange(ctx, now, own)
 	if err != nil {
 		// Where this one could not read, it does not know who wrote: the silence of the others begins anew.

@@ -343,6 +343,56 @@ func TestWatch_ANodeThatDoesNotAnswerChangesNothing(t *testing.T) {
 	wantNotices(t, "there is enough", db, notify.GasLow, 0, 2, m)
 }
 
+// The processes of a deploy take the place of those that saw the trouble, and have seen nothing of it themselves.
+func TestWatch_ADeployEndsNoTroubleThatHolds(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	p := &purse{pays: 499}
+	change := func(c *Config) { c.Networks = []Network{{Network: network.Network, Node: p, Engine: p}} }
+	looks := func(m *member, wantErr bool) {
+		t.Helper()
+		if err := m.LookDeep(t.Context()); (err != nil) != wantErr {
+			t.Fatalf("a deep look: %v", err)
+		}
+		for range 3 {
+			look(t, m)
+		}
+	}
+	old := newMember(t, db, change)
+	id := oweRefund(t, db, common.Address{0xaa}, 1000, "owed", "")
+	pgtest.Shift(t, db, lateLimit(network.Confirmations))
+	looks(old, false)
+	for _, kind := range []notify.Kind{notify.GasLow, notify.TreasuryShort, notify.RefundsLate} {
+		wantNotices(t, "before the deploy", db, kind, 1, 1, old)
+	}
+
+	pgtest.Shift(t, db, time.Hour) // the old one beats no more
+	young := newMember(t, db, change)
+	p.gone = true
+	look(t, young)
+	look(t, young)
+	looks(young, true)
+	for _, kind := range []notify.Kind{notify.GasLow, notify.TreasuryShort, notify.RefundsLate} {
+		wantNotices(t, "the node does not answer", db, kind, 1, 0, young)
+	}
+	p.gone, p.pays = false, 999
+	if _, err := db.Exec(t.Context(), `UPDATE refunds SET owed_at = market_now() - $1::interval`, lateLimit(network.Confirmations)*3/4); err != nil {
+		t.Fatal(err)
+	}
+	looks(young, false)
+	for _, kind := range []notify.Kind{notify.GasLow, notify.TreasuryShort, notify.RefundsLate} {
+		wantNotices(t, "it is a little better", db, kind, 1, 0, young)
+	}
+	p.pays = 1000
+	if _, err := db.Exec(t.Context(), `UPDATE refunds SET state = 'void' WHERE call_id = $1`, id); err != nil {
+		t.Fatal(err)
+	}
+	looks(young, false)
+	for _, kind := range []notify.Kind{notify.GasLow, notify.TreasuryShort, notify.RefundsLate} {
+		wantNotices(t, "it is over, and a treasury that owes nothing is short of nothing", db, kind, 0, 1, young)
+	}
+}
+
 // A stuck node answers nothing for as long as a look may take.
 type stuck struct {
 	*purse
