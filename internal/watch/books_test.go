@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"net/netip"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"market/internal/chain"
 	"market/internal/delivery"
 	"market/internal/money"
+	"market/internal/notify"
 	"market/internal/payment"
 	"market/internal/postgres/pgtest"
 	"market/internal/refund"
@@ -178,4 +180,29 @@ func TestWatch_AJobThatIsGivenUpIsToldAndOverWhenOneEndsWell(t *testing.T) {
 	ended(t, db, "completed", "mail", 0)
 	deep(one, two)
 	wantNotices(t, "one ended well", db, "job_discarded", 0, 2, one, two)
+}
+
+// While the database is away no job can run, and nobody can look: what was late by that has run again by the time it would be told.
+func TestWatch_AfterADatabaseOutageAPeriodicJobHasFiveMinutesToRun(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	m := newMember(t, db, func(c *Config) { c.Periodic = []string{"refunds_due"} })
+	deep := func() {
+		t.Helper()
+		if err := m.LookDeep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.jobsSeen = time.Now().Add(-time.Hour)
+	ended(t, db, "completed", "refunds_due", jobPatience+time.Minute)
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := m.LookDeep(away); err == nil {
+		t.Fatal("it could look without a database")
+	}
+	deep()
+	wantNotices(t, "the database is back", db, notify.JobDiscarded, 0, 0, m)
+	m.jobsSeen = m.jobsSeen.Add(-jobPatience)
+	deep()
+	wantNotices(t, "five minutes later", db, notify.JobDiscarded, 1, 1, m)
 }

@@ -153,8 +153,17 @@ func (w *Watch) lookAtRefunds(ctx context.Context) error {
 	return nil
 }
 
-// lookAtJobs finds out whether jobs do their work.
+// lookAtJobs finds out whether jobs do their work. While the database is away none can: that a periodic one has not run counts from when this process could
+// look again.
 func (w *Watch) lookAtJobs(ctx context.Context) error {
+	err := w.judgeJobs(ctx)
+	if err != nil {
+		w.jobsSeen = time.Time{}
+	}
+	return err
+}
+
+func (w *Watch) judgeJobs(ctx context.Context) error {
 	of, err := w.store.OpenSubjects(ctx, w.DB, []notify.Kind{notify.JobDiscarded})
 	if err != nil {
 		return err
@@ -164,6 +173,9 @@ func (w *Watch) lookAtJobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.jobsSeen.IsZero() {
+		w.jobsSeen = time.Now()
+	}
 	var errs []error
 	for _, j := range facts {
 		k := key{notify.JobDiscarded, j.kind}
@@ -172,7 +184,7 @@ func (w *Watch) lookAtJobs(ctx context.Context) error {
 			if j.over() {
 				errs = append(errs, w.settle(ctx, k))
 			}
-		case !slices.Contains(w.RowsTell, j.kind) && j.stuck(time.Since(w.begun)):
+		case !slices.Contains(w.RowsTell, j.kind) && j.stuck(time.Since(w.jobsSeen)):
 			errs = append(errs, w.raise(ctx, k, j.told()))
 		}
 	}

@@ -29,12 +29,12 @@ type jobFact struct {
 	why      string
 }
 
-// stuck says whether a kind of job does not get its work done. A process that has just started has not seen a periodic one for as long as it runs.
-func (j jobFact) stuck(up time.Duration) bool {
+// stuck says whether a kind of job does not get its work done, by a process that has looked for so long. It has not seen a periodic one for no longer.
+func (j jobFact) stuck(seen time.Duration) bool {
 	if j.periodic {
-		since := up
+		since := seen
 		if j.done >= 0 {
-			since = min(up, j.done)
+			since = min(seen, j.done)
 		}
 		return since >= jobPatience
 	}

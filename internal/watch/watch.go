@@ -57,6 +57,8 @@ type Watch struct {
 	begun time.Time
 	byID  map[string]Network
 	look  lookState
+	// jobsSeen is since when every look at the jobs went well, and belongs to the one loop that looks deep. Zero: the last one did not.
+	jobsSeen time.Time
 
 	mu    sync.Mutex
 	found map[key]finding // by the last deep look
@@ -80,7 +82,8 @@ type heard struct {
 
 // New returns a watch that has not looked yet.
 func New(c Config) *Watch {
-	w := &Watch{Config: c, begun: time.Now(), byID: map[string]Network{}, found: map[key]finding{}}
+	begun := time.Now()
+	w := &Watch{Config: c, begun: begun, jobsSeen: begun, byID: map[string]Network{}, found: map[key]finding{}}
 	w.look = lookState{seen: sightings{quiet: c.Pace.Quiet, spells: map[key]spell{}}, away: map[key]bool{}, heard: map[uuid.UUID]heard{}}
 	for _, n := range c.Networks {
 		w.byID[n.ID] = n

@@ -375,6 +375,8 @@ func TestWatch_ADeployEndsNoTroubleThatHolds(t *testing.T) {
 	for _, kind := range []notify.Kind{notify.GasLow, notify.TreasuryShort, notify.RefundsLate} {
 		wantNotices(t, "the node does not answer", db, kind, 1, 0, young)
 	}
+	pgtest.Shift(t, db, time.Hour)
+	young = newMember(t, db, change)
 	p.gone, p.pays = false, 999
 	if _, err := db.Exec(t.Context(), `UPDATE refunds SET owed_at = market_now() - $1::interval`, lateLimit(network.Confirmations)*3/4); err != nil {
 		t.Fatal(err)
