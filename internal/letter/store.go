@@ -121,10 +121,11 @@ func (Store) sent(ctx context.Context, db postgres.DB, c claimed, status int) er
 	return nil
 }
 
-// An attempt that outlived its lease, or after which the letter was sent again by hand, has nothing to say about when it is tried next.
+// An attempt that outlived its lease, or after which the letter was sent again by hand, has nothing to say about when it is tried next. One that failed waits
+// for its own time, also where another letter met a limit meanwhile.
 const failedSQL = `
 UPDATE provider_deliveries
-   SET next_at = market_now() + $5::interval, given_up_at = CASE WHEN $6 THEN market_now() END, last_status = $7, last_error = $8
+   SET next_at = market_now() + $5::interval, waits_for_source = false, given_up_at = CASE WHEN $6 THEN market_now() END, last_status = $7, last_error = $8
  WHERE notice_id = $1 AND channel = $2 AND sent_at IS NULL AND attempts = $3 AND attempts_before = $4`
 
 // failed keeps why an attempt failed, and when the next one is; none where last.
@@ -136,10 +137,12 @@ func (Store) failed(ctx context.Context, db postgres.DB, c claimed, wait time.Du
 	return nil
 }
 
-// One statement for everything that waits: the one that met the limit was not tried, and keeps its attempts.
+// One statement for everything that waits: the one that met the limit was not tried, and keeps its attempts. Where it was sent again by hand meanwhile, it was
+// one of those before.
 const putOffSQL = `
 UPDATE provider_deliveries
-   SET next_at = $2, waits_for_source = true, attempts = attempts - CASE WHEN notice_id = $3 THEN 1 ELSE 0 END
+   SET next_at = $2, waits_for_source = true, attempts = attempts - CASE WHEN notice_id = $3 THEN 1 ELSE 0 END,
+       attempts_before = CASE WHEN notice_id = $3 THEN least(attempts_before, attempts - 1) ELSE attempts_before END
  WHERE channel = $1 AND sent_at IS NULL AND given_up_at IS NULL AND (next_at < $2 OR notice_id = $3)`
 
 // putOff lets everything that would go out by a channel wait until its source can be asked again, a moment of market time.

@@ -180,6 +180,55 @@ func TestWorker_ALimitPutsOffEverythingByThatChannelAlone(t *testing.T) {
 	}
 }
 
+func TestWorker_ALimitThatIsMetWhileALetterIsSentAgainByHandPutsItOff(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	id := p.write(t, []Channel{Email}, StrikeOpened)[0]
+	p.carry = hangsUp
+	p.run(t)
+	pgtest.Shift(t, p.db, waits[0])
+	now, err := postgres.MarketNow(t.Context(), p.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := now.Add(time.Hour)
+	p.carry = func(Channel) (int, error) {
+		if _, err := (Store{}).Again(t.Context(), p.db, p.service, id); err != nil {
+			t.Error(err)
+		}
+		return 0, &source.LimitError{Source: source.Mail, Why: source.Exhausted, Until: until}
+	}
+	p.run(t)
+	if s := p.by(t, id, Email); !s.NextAt.Equal(until) || s.Attempts != 1 {
+		t.Errorf("it is kept as %+v, want it at %s after one attempt", s, until)
+	}
+}
+
+// While one attempt runs, another letter meets a limit and puts all off.
+func TestWorker_AFailureWaitsForItsOwnTimeAlsoWhereTheSourceIsBack(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	id := p.write(t, []Channel{Email}, StrikeOpened)[0]
+	now, err := postgres.MarketNow(t.Context(), p.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.carry = func(Channel) (int, error) {
+		other := claimed{Letter: Letter{ID: uuid.New()}, box: Box{p.service, Email}}
+		if err := (Store{}).putOff(t.Context(), p.db, other, now.Add(time.Hour)); err != nil {
+			t.Error(err)
+		}
+		return 0, errHangsUp
+	}
+	p.run(t)
+	if err := (Store{}).Release(t.Context(), p.db, Email); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.by(t, id, Email); !s.NextAt.Equal(now.Add(waits[0])) {
+		t.Errorf("it is tried again at %s, want %s", s.NextAt, now.Add(waits[0]))
+	}
+}
+
 func TestWorker_AListingThatNamesNobodyAnyMoreIsGivenUpAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPost(t)
