@@ -84,7 +84,7 @@ func TestSourcesPage_TellWhoStoppedUntilWhenAndHowMuchWasDone(t *testing.T) {
 
 	scraped := w.Send(t, apptest.Asking{Method: http.MethodGet, URL: w.App.OpsURL() + "/metrics"}, "")
 	for _, want := range []string{`market_source_exhausted{source="facilitator/hosted-1"} 1`, `market_source_exhausted{source="facilitator/hosted-2"} 0`, `market_source_used{source="facilitator/hosted-2"} 15000`,
-		`market_source_reservations_total{class="other",result="granted",source="webhook"} 1`, `market_notices_total{kind="test",result="sent"} 1`,
+		`market_source_reservations_total{class="refund",result="granted",source="webhook"} 1`, `market_notices_total{kind="test",result="sent"} 1`,
 		`market_source_cap{source="facilitator/hosted-2"} 15000`, `market_deferred{what="refunds"} 0`, `market_deferred_oldest_seconds{what="notices"} 0`, `market_deferred{what="provider_notices"} 0`, "market_database_read 1", "go_goroutines"} {
 		if !strings.Contains(string(scraped.Body), want+"\n") && !strings.Contains(string(scraped.Body), want+" ") {
 			t.Errorf("the metrics do not have %s", want)

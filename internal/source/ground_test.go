@@ -27,12 +27,12 @@ type fleet struct {
 	db       *pgxpool.Pool
 	replicas [2]*Registry
 	waiting  Waiting
+	since    time.Time // of the outage that was told last
+	again    int       // how often it was told again
 
-	mu    sync.Mutex
-	told  []string
-	since time.Time // of the outage that was told last
-	again int       // how often it was told again
-	fail  string    // the hook that fails
+	mu   sync.Mutex
+	told []string
+	fail string // the hook that fails
 }
 
 func newFleet(t *testing.T, sources ...Source) *fleet {
@@ -40,7 +40,9 @@ func newFleet(t *testing.T, sources ...Source) *fleet {
 	f := &fleet{t: t, url: pgtest.URL(t)}
 	for i := range f.replicas {
 		f.db = newPool(t, f.url)
-		f.replicas[i] = New(f.db, time.Now, sources, f.hooks())
+		hooks := f.hooks()
+		hooks.Out = func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.out(s, o) }
+		f.replicas[i] = New(f.db, time.Now, sources, hooks)
 	}
 	return f
 }
@@ -57,7 +59,7 @@ func newPool(t *testing.T, url string) *pgxpool.Pool {
 
 func (f *fleet) hooks() Hooks {
 	return Hooks{
-		Out:    func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.out(s, o) },
+		Out:    func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
 		Back:   func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
 		Resume: func(_ context.Context, _ pgx.Tx, s Source) error { return f.tell("resume", s, 0) },
 		Waiting: func(context.Context, string) (Waiting, error) {
@@ -71,24 +73,6 @@ func (f *fleet) hooks() Hooks {
 			}
 		},
 	}
-}
-
-// out counts what is told again of one outage: it makes no second notice.
-func (f *fleet) out(s Source, o Out) error {
-	f.mu.Lock()
-	if o.Since.Equal(f.since) && f.fail != "out" {
-		f.again++
-		f.mu.Unlock()
-		return nil
-	}
-	f.mu.Unlock()
-	err := f.tell("out", s, o.Why)
-	if err == nil {
-		f.mu.Lock()
-		f.since = o.Since
-		f.mu.Unlock()
-	}
-	return err
 }
 
 func (f *fleet) tell(hook string, s Source, why Why) error {
@@ -219,4 +203,22 @@ func (f *fleet) tryNow() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+}
+
+// out counts what is told again of one outage: it makes no second notice.
+func (f *fleet) out(s Source, o Out) error {
+	f.mu.Lock()
+	if o.Since.Equal(f.since) && f.fail != "out" {
+		f.again++
+		f.mu.Unlock()
+		return nil
+	}
+	f.mu.Unlock()
+	err := f.tell("out", s, o.Why)
+	if err == nil {
+		f.mu.Lock()
+		f.since = o.Since
+		f.mu.Unlock()
+	}
+	return err
 }
