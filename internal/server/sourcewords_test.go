@@ -48,6 +48,8 @@ func TestReasonsOf_SayInOneSentenceWhoStoppedAndWhatComesNext(t *testing.T) {
 	fresh.Busiest = 0
 	full := hosted()
 	full.Used = full.Cap
+	mail := weStopped(hosted())
+	mail.Source = source.Source{Name: source.Mail, Kind: source.KindMail, Metered: true, RunsOut: source.Rate}
 	paced := hosted()
 	paced.NextRequestAt = noon.Add(time.Microsecond)
 	over := hosted()
@@ -74,6 +76,8 @@ func TestReasonsOf_SayInOneSentenceWhoStoppedAndWhatComesNext(t *testing.T) {
 			[]string{"We stopped at 15,000: there is no day yet that says what is normal. More is let through from 2026-12-01 00:00:00 UTC, or raise guard.floor."}},
 		"the cap is reached, and nobody was turned away yet": {full, sourceGuarded,
 			[]string{"We stopped at 15,000: normal is 5,000 a day. More is let through from 2026-12-01 00:00:00 UTC, or raise guard.floor."}},
+		"the guard of mail, which nobody can raise": {mail, sourceGuarded,
+			[]string{"We stopped at 15,000: normal is 5,000 a day. More goes out from 2026-12-01 00:00:00 UTC."}},
 		"a pause":            {paced, sourcePaced, []string{"They asked us to wait until 2026-11-30 12:00:00 UTC. That is no outage."}},
 		"a pause that ended": {over, sourceOK, nil},
 		"both at once": {weStopped(stoppedBy(source.Exhausted, "HTTP 402")), sourceExhausted, []string{
