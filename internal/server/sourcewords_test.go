@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +95,34 @@ func TestReasonsOf_SayInOneSentenceWhoStoppedAndWhatComesNext(t *testing.T) {
 		if strings.Join(got, "\n") != strings.Join(tt.want, "\n") || stateOf(reasons) != tt.state {
 			t.Errorf("%s is %s:\n%s\nwant %s:\n%s", name, stateOf(reasons), strings.Join(got, "\n"), tt.state, strings.Join(tt.want, "\n"))
 		}
+	}
+}
+
+// What a reader of the document sees in its examples is what the server says.
+func TestReasonsOf_AreWhatTheExamplesOfTheDocumentSay(t *testing.T) {
+	t.Parallel()
+	answer := httptest.NewRecorder()
+	newTestServer().Public().Handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
+	n := 0
+	for _, m := range regexp.MustCompile(`"since": *"([^"]+)", *"until": *("[^"]+"|null), *"words": *"([^"]+)"`).FindAllStringSubmatch(strings.Join(strings.Fields(answer.Body.String()), " "), -1) {
+		since, err := time.Parse(time.RFC3339Nano, m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := stoppedBy(source.Exhausted, "HTTP 402")
+		st.OutSince, st.At, st.RetryAt = since, since, since // nothing is left of the window, so the next request tests it
+		if m[2] != "null" {
+			if st.RetryAt, err = time.Parse(time.RFC3339Nano, strings.Trim(m[2], `"`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := reasonsOf(st)[0].Words; got != m[3] {
+			t.Errorf("the document says %q, the server %q", m[3], got)
+		}
+		n++
+	}
+	if n != 2 {
+		t.Errorf("%d examples, want 2", n)
 	}
 }
 
