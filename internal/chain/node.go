@@ -111,13 +111,14 @@ func Lies(err error) bool {
 }
 
 // identify asks every endpoint that has not said it yet which chain it serves. One that serves another is an error, whatever the others say; one that
-// does not answer is none as long as another does, and is asked before it is used.
+// does not answer is none as long as another does, and is asked before it is used. One that hangs leaves of the caller's time what the rest of a check
+// needs: a network would else never be checked while one of its endpoints is a black hole.
 func (n *Node) identify(ctx context.Context) error {
 	errs := make([]error, len(n.endpoints))
 	var asking sync.WaitGroup
 	for i, e := range n.endpoints {
 		if !n.isIdentified(e) {
-			asking.Go(func() { errs[i] = n.examine(ctx, e, false) })
+			asking.Go(func() { errs[i] = n.examine(ctx, e, false, len(n.endpoints)-1) })
 		}
 	}
 	asking.Wait()

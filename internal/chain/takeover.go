@@ -111,7 +111,7 @@ func (n *Node) takeOver(ctx context.Context, e *endpoint, others int) error {
 	defer cancel()
 	done := e.taking.DoChan("", func() (any, error) {
 		// Whoever came first may leave while others wait for the same look. The round trip has its own deadline.
-		return nil, n.examine(context.WithoutCancel(ctx), e, true)
+		return nil, n.examine(context.WithoutCancel(ctx), e, true, 0)
 	})
 	select {
 	case got := <-done:
@@ -130,8 +130,8 @@ func (n *Node) inUse(e *endpoint) bool {
 	return n.current == e
 }
 
-// examine asks an endpoint which chain it serves and, where it is to be used from now on, how far it is.
-func (n *Node) examine(ctx context.Context, e *endpoint, use bool) error {
+// examine asks an endpoint which chain it serves and, where it is to be used from now on, how far it is. It leaves time for the others.
+func (n *Node) examine(ctx context.Context, e *endpoint, use bool, others int) error {
 	var id, head hexutil.Uint64
 	q := question{elements: []rpc.BatchElem{{Method: chainMethod, Result: &id}}, single: true, needed: true}
 	newest := n.newestHead()
@@ -147,7 +147,7 @@ func (n *Node) examine(ctx context.Context, e *endpoint, use bool) error {
 		}
 		return nil
 	}
-	if err := n.roundTrip(ctx, e, q, 0); err != nil {
+	if err := n.roundTrip(ctx, e, q, others); err != nil {
 		return err
 	}
 	n.mu.Lock()

@@ -197,6 +197,28 @@ func TestNode_Check_TellsLiesFromTrouble(t *testing.T) {
 	}
 }
 
+func TestNode_Check_PassesByOneWhileAnotherHangs(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	hangs, works := newSwitched(t, nil), newBacked(t, g)
+	hangs.turn(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	network := g.node.Network()
+	network.RPC, network.Assets = []string{hangs.URL, works.URL}, []Asset{g.asset}
+	n, err := Open(network)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience+time.Second)
+	defer cancel()
+	if err := n.Check(ctx); err != nil {
+		t.Fatalf("%v, want the second endpoint's word within the caller's time", err)
+	}
+	if n.endpoints[0].failures == 0 {
+		t.Error("the one that hangs is not put to rest")
+	}
+}
+
 func TestNode_Check_PassesOnce(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
