@@ -32,7 +32,8 @@ type Node struct {
 
 	mu       sync.Mutex
 	current  *endpoint // the last that took over; nil before the first
-	newest   uint64    // the highest head that any endpoint has shown
+	newest   uint64    // the highest head that any endpoint has shown and that can be
+	raisedAt time.Time // when it was shown first
 	newestAt time.Time // when it was shown last
 
 	checking sync.Mutex
@@ -163,7 +164,7 @@ func (n *Node) call(ctx context.Context, result any, method string, args ...any)
 }
 
 // callFor is a call whose result has to fit what is expected of an endpoint that is used.
-func (n *Node) callFor(ctx context.Context, fits func() error, result any, method string, args ...any) error {
+func (n *Node) callFor(ctx context.Context, fits func(by *endpoint) error, result any, method string, args ...any) error {
 	q := question{elements: []rpc.BatchElem{{Method: method, Args: args, Result: result}}, single: true, fits: fits}
 	if err := n.ask(ctx, q); err != nil {
 		return err
@@ -178,7 +179,12 @@ func (n *Node) batch(ctx context.Context, elements []rpc.BatchElem) error {
 
 // whole makes one round trip of several calls, all of which are needed.
 func (n *Node) whole(ctx context.Context, elements []rpc.BatchElem) error {
-	if err := n.batch(ctx, elements); err != nil {
+	return n.wholeFor(ctx, nil, elements)
+}
+
+// wholeFor is whole with results that have to fit what is expected of an endpoint that is used.
+func (n *Node) wholeFor(ctx context.Context, fits func(by *endpoint) error, elements []rpc.BatchElem) error {
+	if err := n.ask(ctx, question{elements: elements, fits: fits}); err != nil {
 		return err
 	}
 	for _, e := range elements {
