@@ -95,12 +95,29 @@ func (n *Node) Check(ctx context.Context) error {
 	if err := n.identify(ctx); err != nil {
 		return err
 	}
+	err := OneView(ctx, n.checkAssets)
+	n.checked = err == nil
+	return err
+}
+
+// checkAssets asks one endpoint, which shows first that it is where the chain is: one that still syncs has no contract yet, or an older one, and that is
+// no lie. FreshHead leaves such an endpoint where another is better.
+func (n *Node) checkAssets(ctx context.Context) error {
+	if len(n.network.Assets) == 0 {
+		return nil
+	}
+	head, err := n.FreshHead(ctx)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, asset := range n.network.Assets {
 		errs = append(errs, n.CheckAsset(ctx, asset))
 	}
-	err := errors.Join(errs...)
-	n.checked = err == nil
+	err = errors.Join(errs...)
+	if Lies(err) && n.stuck(head) {
+		return troubleOf(blockMethod, fmt.Errorf("%w, so nothing is concluded from this: %s", errStuck, err))
+	}
 	return err
 }
 

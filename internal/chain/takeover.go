@@ -229,8 +229,12 @@ func (n *Node) usable(by *endpoint, h Head) error {
 	if lags(h.Number, n.newestHead()) {
 		return errLags
 	}
-	if n.now().Unix() > int64(h.Time)+int64(stuckAfter/time.Second) { //nolint:gosec // seconds, range-checked by check
+	if n.stuck(h) {
 		return errStuck
 	}
 	return nil
+}
+
+func (n *Node) stuck(h Head) bool {
+	return n.now().Unix() > int64(h.Time)+int64(stuckAfter/time.Second) //nolint:gosec // seconds, range-checked by check
 }

@@ -219,6 +219,42 @@ func TestNode_Check_PassesByOneWhileAnotherHangs(t *testing.T) {
 	}
 }
 
+// A node that still syncs has no contract where the network has one.
+func TestNode_Check_ANodeThatSyncsTellsNoLie(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	syncs := func(since time.Duration) *switched {
+		return newSwitched(t, fakeNode{
+			"eth_chainId": fmt.Sprintf(`"%#x"`, g.node.Network().ChainID), "eth_getCode": `"0x"`, "eth_call": `"0x"`,
+			"eth_getBlockByNumber": headAt(0x10, startOfTest.Add(-since)),
+		})
+	}
+	stale, fresh, works := syncs(time.Hour), syncs(0), newBacked(t, g)
+	for name, tt := range map[string]struct {
+		endpoints []*switched
+		ok, lies  bool
+	}{
+		"beside one that is where the chain is": {[]*switched{stale, works}, true, false},
+		"alone":                                 {[]*switched{stale}, false, false},
+		"all of them":                           {[]*switched{stale, syncs(time.Hour)}, false, false},
+		"it is where the chain is":              {[]*switched{fresh}, false, true},
+	} {
+		network := g.node.Network()
+		network.RPC = nil
+		for _, e := range tt.endpoints {
+			network.RPC = append(network.RPC, e.URL)
+		}
+		n, err := Open(network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		if err := n.Check(t.Context()); tt.ok != (err == nil) || tt.lies != Lies(err) {
+			t.Errorf("%s: %v, want a lie: %v", name, err, tt.lies)
+		}
+	}
+}
+
 func TestNode_Check_PassesOnce(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
