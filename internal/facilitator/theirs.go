@@ -128,9 +128,12 @@ func (t *theirs) usedUp(ctx context.Context, s chain.Signed, revert *chain.Rever
 	case err == nil:
 		return chain.Settlement{}, false
 	case errors.Is(err, errNotYet) && revert.Kind == chain.RevertExpired:
-		var lapsed bool
-		if lapsed, err = neverPaid(ctx, t.node, s); lapsed {
+		lapsed, failed := neverPaid(ctx, t.node, s)
+		if lapsed {
 			return chain.Settlement{}, false
+		}
+		if failed != nil {
+			err = failed
 		}
 	}
 	return unknown(named, whyPending, fmt.Errorf("find transfer of nonce %s: %w", s.Nonce, err)), true
