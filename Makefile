@@ -40,9 +40,8 @@ check: ## formatting, module file, vet, staticcheck, contract artifacts
 	$(RACE) go tool staticcheck ./...
 	node contracts/build.mjs --check
 
-# One package at a time: those with chains and servers in them have deadlines of the product, and want the machine.
 unit: ## all tests, against one Postgres server, with the official client
-	go run -race ./internal/postgres/pgtest/run -- go test -race -p 1 -shuffle=on -parallel 6 -timeout 20m ./...
+	go run -race ./internal/postgres/pgtest/run -- scripts/unit
 
 fuzz: ## every fuzz target, for FUZZ_SECONDS in all
 	@scripts/fuzz $(FUZZ_SECONDS)

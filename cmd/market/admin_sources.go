@@ -93,10 +93,6 @@ func newAdminTryCommand(o *adminOptions) *cobra.Command {
 }
 
 func printSources(out io.Writer, items []json.RawMessage) error {
-	if len(items) == 0 {
-		_, err := fmt.Fprintln(out, "no source is configured: everything is done by this machine")
-		return err
-	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "SOURCE\tSTATE\tUSED\tCAP\tBUSIEST\tASKED\tCOST TODAY\tNEXT TRY\tLAST SUCCESS\tNOTICE\tWAITING") // written by flushed
 	var said []string

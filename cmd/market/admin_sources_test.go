@@ -78,10 +78,6 @@ func TestPrintSources_ATableSaysWhatIsOutAndMovesNoCursor(t *testing.T) {
 		t.Errorf("the table moves the cursor:\n%q", out.String())
 	}
 	out.Reset()
-	if err := printSources(&out, nil); err != nil || !strings.HasPrefix(out.String(), "no source is configured") {
-		t.Errorf("%v, %q", err, out.String())
-	}
-	out.Reset()
 	if err := printTried(&out, json.RawMessage(`{"source":{"name":"mail"},"effect":"The next request tests it.`+escape+`"}`)); err != nil || !strings.HasPrefix(out.String(), "mail: The next request tests it.") ||
 		strings.ContainsAny(out.String(), "\x1b\u202e") {
 		t.Errorf("%v, %q", err, out.String())

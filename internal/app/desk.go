@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
 	"market/internal/chain"
@@ -61,23 +60,16 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) err
 	d.running.Go(func() { door.Tidy(background) })
 	ready := readiness.New(checks, readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
 	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now, Stopping: d.stopping.Load,
-		Metrics: metrics.New(nil).Handler()}).Ops()) // of the process: it has no sources of its own, for its nodes are asked without a meter
+		Metrics: metrics.New(nil).Handler()}).Ops()) // of the process alone: a serve on this database shows how its sources stand
 	return nil
 }
 
-// openSources keeps count of what the nodes are asked, together with every program that uses the same database. Who runs this one reads its log.
+// openSources keeps count of what the nodes are asked, together with every program that uses the same database. A node that a `market serve` uses as well
+// is one account and one row: what this process finds out, that one never would, so the notices are raised here too. The serve sends them; without one they
+// are in the log, which whoever runs this one reads.
 func (d *Desk) openSources(ctx, background context.Context, networks []config.Network) error {
-	d.sources = source.New(d.db, now, nodeSources(networks), source.Hooks{
-		Out: func(_ context.Context, _ pgx.Tx, s source.Source, o source.Out) error {
-			d.log.Error().Str("source", s.Name).Stringer("why", o.Why).Time("until", o.Until).Msg("chain node is out: the next one of its network is asked, where there is one")
-			return nil
-		},
-		Back: func(_ context.Context, _ pgx.Tx, s source.Source, _ source.Why) error {
-			d.log.Info().Str("source", s.Name).Msg("chain node works again")
-			return nil
-		},
-		OnError: func(err error) { d.log.Error().Err(err).Msg("sources") },
-	})
+	k := newKeeper(d.db, d.log)
+	d.sources = source.New(d.db, now, k.nodes(networks), k.hooks())
 	load := func(ctx context.Context) error {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
 		defer cancel()

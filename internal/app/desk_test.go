@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -14,6 +15,7 @@ import (
 	"market/internal/chain"
 	"market/internal/devnet"
 	"market/internal/money"
+	"market/internal/notify"
 )
 
 // The whole program of `market facilitator`, from its environment on: one payment to a seller that is not of this marketplace.
@@ -85,4 +87,41 @@ func TestFacilitator_SettlesForASellerThatIsNotOfThisMarketplace(t *testing.T) {
 	if got := w.Balance(t, w.Treasury); got != 0 {
 		t.Errorf("our treasury has %d of a stranger's payment", got)
 	}
+}
+
+// The database may be that of a `market serve`, and a node that both ask is one row there: what the facilitator finds out is told by nobody else. Here it alone
+// asks the first node, so that it cannot be the serve that has told.
+func TestFacilitator_WhatItsNodesRefuseIsToldByAServeOnItsDatabase(t *testing.T) {
+	t.Parallel()
+	in := apptest.NewInbox(t)
+	w := apptest.Start(t, in.Env...)
+	front := apptest.NewFront(t, w.Chain.URL())
+	source := front.Source(t)
+	f := w.Facilitator(t, "MARKET_DATABASE_URL="+w.DB.Config().ConnString(), apptest.NetworksFile(t, 2, front.Prepaid(), w.Chain.URL()))
+	asks := func() { w.Send(t, apptest.Asking{Method: http.MethodGet, URL: f.Desk.OpsURL() + "/readyz"}, "") }
+
+	front.Turn(http.StatusPaymentRequired)
+	apptest.Eventually(t, "the operator is told", func() bool { asks(); return len(in.Mail.Mails()) > 0 })
+	if all, open, text := notices(t, w, "source_out", source); all != 1 || open != 1 || !strings.Contains(text, "no credit or quota is left") {
+		t.Errorf("%d notices of the node, %d open: %s", all, open, text)
+	}
+	front.Turn(0)
+	w.Shift(t, time.Hour)
+	f.Restart(t) // it reads what is out when it starts, else within a minute: the window has ended
+	apptest.Eventually(t, "its node is used again", func() bool { asks(); return works(t, w, source) })
+	w.Shift(t, notify.CalmFor)
+	f.Restart(t)
+	apptest.Eventually(t, "the operator is told that it is over", func() bool { asks(); return len(in.Mail.Mails()) > 1 })
+	if all, open, _ := notices(t, w, "source_out", source); all != 1 || open != 0 {
+		t.Errorf("%d notices of the node that works again, %d open", all, open)
+	}
+}
+
+// works says that a source which was out is not any more.
+func works(t *testing.T, w *apptest.World, source string) (works bool) {
+	t.Helper()
+	if err := w.DB.QueryRow(t.Context(), `SELECT exhausted_at IS NULL FROM source_state WHERE source = $1`, source).Scan(&works); err != nil {
+		t.Fatal(err)
+	}
+	return works
 }

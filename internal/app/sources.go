@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
 
 	"market/internal/config"
 	"market/internal/letter"
@@ -18,20 +20,14 @@ import (
 
 // newSources returns the registry of everything outside that can refuse us. Each kind lists its own.
 func (a *App) newSources(c config.Config) *source.Registry {
-	k := keeper{app: a, serves: map[string][]string{}, links: map[string][]string{}}
+	k := newKeeper(a.db, a.log)
 	var all []source.Source
-	all = append(all, facilitatorSources(c, &k)...)
+	all = append(all, facilitatorSources(c, k)...)
 	all = append(all, noticeSources(c)...)
-	all = append(all, nodeSources(c.Networks)...)
-	for _, n := range c.Networks {
-		for _, name := range nodeNames(n) {
-			k.serves[name] = []string{n.ID}
-		}
-	}
-	return source.New(a.db, a.now, all, source.Hooks{
-		Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting,
-		OnError: func(err error) { a.log.Error().Err(err).Msg("sources") }, Observer: a.metrics,
-	})
+	all = append(all, k.nodes(c.Networks)...)
+	hooks := k.hooks()
+	hooks.Observer = a.metrics
+	return source.New(a.db, a.now, all, hooks)
 }
 
 // facilitatorSources are the facilitators of others. Our own engine is none: what it asks are nodes.
@@ -53,9 +49,11 @@ func facilitatorSources(c config.Config, k *keeper) []source.Source {
 
 func localName(f config.Facilitator) string { return "our own engine " + f.Name }
 
-// A keeper does what follows from a source being out, and from its end.
+// A keeper does what follows from a source being out, and from its end. Every program that asks sources of a database has one: what changes of a source is
+// told once, by whichever process changes it.
 type keeper struct {
-	app     *App
+	db      *pgxpool.Pool
+	log     zerolog.Logger
 	notices notify.Store
 	refunds refund.Store
 	letters letter.Store
@@ -63,12 +61,20 @@ type keeper struct {
 	links   map[string][]string // what settles on a network, by its id: names of sources, and our own engine
 }
 
+func newKeeper(db *pgxpool.Pool, log zerolog.Logger) *keeper {
+	return &keeper{db: db, log: log, serves: map[string][]string{}, links: map[string][]string{}}
+}
+
+func (k *keeper) hooks() source.Hooks {
+	return source.Hooks{Out: k.out, Back: k.back, Resume: k.resume, Waiting: k.waiting, OnError: func(err error) { k.log.Error().Err(err).Msg("sources") }}
+}
+
 // out latches the notice in the transaction that found the source out: the open notice is what keeps it from being told twice.
 func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.Out) error {
 	trouble := outOf(s, o, k.effect(s, o.Why))
 	raised, err := k.notices.Raise(ctx, tx, kindOf(o.Why), s.Name, trouble)
 	if err == nil && raised {
-		k.app.log.Error().Str("source", s.Name).Time("until", o.Until).Msg(trouble.Text())
+		k.log.Error().Str("source", s.Name).Time("until", o.Until).Msg(trouble.Text())
 	}
 	return err
 }
@@ -77,7 +83,7 @@ func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.O
 func (k *keeper) back(ctx context.Context, tx pgx.Tx, s source.Source, was source.Why) error {
 	settled, err := k.notices.SettleSteady(ctx, tx, kindOf(was), s.Name)
 	if err == nil && settled {
-		k.app.log.Info().Str("source", s.Name).Msg("the source works again")
+		k.log.Info().Str("source", s.Name).Msg("the source works again")
 	}
 	return err
 }
@@ -125,7 +131,7 @@ func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, erro
 	if len(networks) == 0 {
 		return source.Waiting{}, nil
 	}
-	n, err := k.refunds.Waiting(ctx, k.app.db, networks)
+	n, err := k.refunds.Waiting(ctx, k.db, networks)
 	return source.Waiting{Refunds: n}, err
 }
 

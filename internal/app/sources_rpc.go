@@ -26,12 +26,13 @@ func nodeNames(n config.Network) []string {
 	return source.RPCNames(n.ID, urls)
 }
 
-// nodeSources are the nodes of every network.
-func nodeSources(networks []config.Network) []source.Source {
+// nodes are the nodes of every network, which serve it from here on.
+func (k *keeper) nodes(networks []config.Network) []source.Source {
 	var all []source.Source
 	for _, n := range networks {
 		for i, name := range nodeNames(n) {
 			all = append(all, source.Configured(name, source.KindRPC, n.RPC[i].Source))
+			k.serves[name] = []string{n.ID}
 		}
 	}
 	return all

@@ -19,8 +19,11 @@ func outOf(s source.Source, o source.Out, effect string) notify.Outage {
 	switch o.Why {
 	case source.Guarded:
 		told.What = fmt.Sprintf("we have stopped using %s for today: our own guard is reached at %d units, and the busiest day that counts had %d", name, o.Cap, o.Busiest)
-		told.Effect = effect + " It goes on at " + clock(o.Until) + ". If this is real demand, raise guard.floor of the source in its file and restart; " +
-			"if it is not, something calls in a loop"
+		told.Effect = effect + " More goes out from " + clock(o.Until)
+		if s.Kind.Adjustable() {
+			told.Effect = effect + " It goes on at " + clock(o.Until) + ". If this is real demand, raise guard.floor of the source in its file and restart; " +
+				"if it is not, something calls in a loop"
+		}
 	case source.Denied:
 		told.What = name + " does not accept our credential" + by(o.Said)
 	case source.Exhausted, source.Paced:

@@ -31,6 +31,7 @@ type endpoint struct {
 	failures   int       // in a row
 	failedAt   time.Time // the last of them
 	restsUntil time.Time
+	said       uint64 // the last head that it named
 }
 
 func dialEndpoint(url string, answerMax int64) (*rpc.Client, error) {
@@ -57,7 +58,7 @@ type question struct {
 	single   bool // the one element goes without a batch around it
 	needed   bool // an endpoint that answers one of them with an error should not be used
 	// fits looks at the results: an error means that an endpoint which says such a thing should not be used. Nil takes everything.
-	fits func() error
+	fits func(by *endpoint) error
 }
 
 func (q question) method() string {
@@ -85,7 +86,7 @@ func (q question) put(ctx context.Context, conn *rpc.Client) error {
 }
 
 // faults returns why the elements are no answer of a node that works, and what the endpoint said by them.
-func (q question) faults(said *Said) error {
+func (q question) faults(e *endpoint, said *Said) error {
 	for i := range q.elements {
 		err := q.elements[i].Error
 		if err == nil {
@@ -106,7 +107,7 @@ func (q question) faults(said *Said) error {
 	case said.Code != 0 || q.fits == nil:
 		return nil
 	}
-	return q.fits()
+	return q.fits(e)
 }
 
 // internalCode is JSON-RPC's for an error of the node itself, which another node may not have.
@@ -147,7 +148,7 @@ func (n *Node) roundTrip(ctx context.Context, e *endpoint, q question, others in
 	said, fault := heard.said(err), clean(err)
 	switch {
 	case err == nil:
-		fault = q.faults(&said)
+		fault = q.faults(e, &said)
 	case asking.Err() != nil:
 		fault = errSlow
 	}

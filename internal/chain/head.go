@@ -72,16 +72,16 @@ func (n *Node) FreshHead(ctx context.Context) (Head, error) {
 		raw *blockJSON
 		b   block
 	)
-	fits := func() (err error) {
+	fits := func(by *endpoint) (err error) {
 		if b, err = raw.check(); err != nil {
 			return err
 		}
-		return n.usable(b.Head)
+		return n.usable(by, b.Head)
 	}
 	if err := n.callFor(ctx, fits, &raw, blockMethod, latest, false); err != nil {
 		return Head{}, err
 	}
-	n.saw(b.Number)
+	n.saw(b.Number, true)
 	n.lastHead.mu.Lock()
 	defer n.lastHead.mu.Unlock()
 	if asked.After(n.lastHead.at) {

@@ -32,7 +32,8 @@ type Node struct {
 
 	mu       sync.Mutex
 	current  *endpoint // the last that took over; nil before the first
-	newest   uint64    // the highest head that any endpoint has shown
+	newest   uint64    // the highest head that any endpoint has shown and that can be
+	raisedAt time.Time // when it was shown first
 	newestAt time.Time // when it was shown last
 
 	checking sync.Mutex
@@ -94,12 +95,29 @@ func (n *Node) Check(ctx context.Context) error {
 	if err := n.identify(ctx); err != nil {
 		return err
 	}
+	err := OneView(ctx, n.checkAssets)
+	n.checked = err == nil
+	return err
+}
+
+// checkAssets asks one endpoint, which shows first that it is where the chain is: one that still syncs has no contract yet, or an older one, and that is
+// no lie. FreshHead leaves such an endpoint where another is better.
+func (n *Node) checkAssets(ctx context.Context) error {
+	if len(n.network.Assets) == 0 {
+		return nil
+	}
+	head, err := n.FreshHead(ctx)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, asset := range n.network.Assets {
 		errs = append(errs, n.CheckAsset(ctx, asset))
 	}
-	err := errors.Join(errs...)
-	n.checked = err == nil
+	err = errors.Join(errs...)
+	if Lies(err) && n.stuck(head) {
+		return troubleOf(blockMethod, fmt.Errorf("%w, so nothing is concluded from this: %s", errStuck, err))
+	}
 	return err
 }
 
@@ -111,13 +129,14 @@ func Lies(err error) bool {
 }
 
 // identify asks every endpoint that has not said it yet which chain it serves. One that serves another is an error, whatever the others say; one that
-// does not answer is none as long as another does, and is asked before it is used.
+// does not answer is none as long as another does, and is asked before it is used. One that hangs leaves of the caller's time what the rest of a check
+// needs: a network would else never be checked while one of its endpoints is a black hole.
 func (n *Node) identify(ctx context.Context) error {
 	errs := make([]error, len(n.endpoints))
 	var asking sync.WaitGroup
 	for i, e := range n.endpoints {
 		if !n.isIdentified(e) {
-			asking.Go(func() { errs[i] = n.examine(ctx, e, false) })
+			asking.Go(func() { errs[i] = n.examine(ctx, e, false, len(n.endpoints)-1) })
 		}
 	}
 	asking.Wait()
@@ -162,7 +181,7 @@ func (n *Node) call(ctx context.Context, result any, method string, args ...any)
 }
 
 // callFor is a call whose result has to fit what is expected of an endpoint that is used.
-func (n *Node) callFor(ctx context.Context, fits func() error, result any, method string, args ...any) error {
+func (n *Node) callFor(ctx context.Context, fits func(by *endpoint) error, result any, method string, args ...any) error {
 	q := question{elements: []rpc.BatchElem{{Method: method, Args: args, Result: result}}, single: true, fits: fits}
 	if err := n.ask(ctx, q); err != nil {
 		return err
@@ -177,7 +196,12 @@ func (n *Node) batch(ctx context.Context, elements []rpc.BatchElem) error {
 
 // whole makes one round trip of several calls, all of which are needed.
 func (n *Node) whole(ctx context.Context, elements []rpc.BatchElem) error {
-	if err := n.batch(ctx, elements); err != nil {
+	return n.wholeFor(ctx, nil, elements)
+}
+
+// wholeFor is whole with results that have to fit what is expected of an endpoint that is used.
+func (n *Node) wholeFor(ctx context.Context, fits func(by *endpoint) error, elements []rpc.BatchElem) error {
+	if err := n.ask(ctx, question{elements: elements, fits: fits}); err != nil {
 		return err
 	}
 	for _, e := range elements {

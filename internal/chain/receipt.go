@@ -69,13 +69,14 @@ func (n *Node) Receipts(ctx context.Context, transactions []common.Hash) ([]*Rec
 	var head hexutil.Uint64
 	// After the receipts, so that a block mined in between makes nothing look deeper than it is by then.
 	elements = append(elements, rpc.BatchElem{Method: "eth_blockNumber", Result: &head})
-	if err := n.whole(ctx, elements); err != nil {
+	// A head that cannot be would make each of them final at once.
+	if err := n.wholeFor(ctx, func(by *endpoint) error { return n.reaches(by, uint64(head)) }, elements); err != nil {
 		return nil, err
 	}
 	if head > math.MaxInt64 {
 		return nil, troubleOf("eth_blockNumber", errRange)
 	}
-	n.saw(uint64(head))
+	n.saw(uint64(head), false)
 	receipts := make([]*Receipt, len(transactions))
 	for i := range raw {
 		if raw[i] == nil {

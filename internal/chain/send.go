@@ -31,7 +31,14 @@ func (n *Node) Tip(ctx context.Context, sender common.Address) (Tip, error) {
 		balance, priority *hexutil.Big
 		raw               *blockJSON
 	)
-	if err := n.whole(ctx, []rpc.BatchElem{
+	var b block
+	fits := func(by *endpoint) (err error) {
+		if b, err = raw.check(); err != nil {
+			return err
+		}
+		return n.reaches(by, b.Number)
+	}
+	if err := n.wholeFor(ctx, fits, []rpc.BatchElem{
 		{Method: "eth_getTransactionCount", Args: []any{sender, "pending"}, Result: &pending},
 		{Method: "eth_getTransactionCount", Args: []any{sender, latest}, Result: &mined},
 		{Method: "eth_getBalance", Args: []any{sender, latest}, Result: &balance},
@@ -40,17 +47,13 @@ func (n *Node) Tip(ctx context.Context, sender common.Address) (Tip, error) {
 	}); err != nil {
 		return Tip{}, err
 	}
-	b, err := raw.check()
-	if err != nil {
-		return Tip{}, troubleOf(blockMethod, err)
-	}
 	if balance == nil || priority == nil || b.baseFee == nil {
 		return Tip{}, troubleOf(blockMethod, errNoFees)
 	}
 	if pending > nonceMax || mined > nonceMax || b.baseFee.BitLen() > feeBits || priority.ToInt().BitLen() > feeBits {
 		return Tip{}, troubleOf("eth_getTransactionCount", errRange)
 	}
-	n.saw(b.Number)
+	n.saw(b.Number, false)
 	return Tip{
 		Head:         b.Head,
 		PendingNonce: max(uint64(pending), uint64(mined)),

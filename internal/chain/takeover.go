@@ -20,6 +20,10 @@ const (
 	// providers are one or two apart at any moment, a slow poll of theirs included; on the fastest chains a second is four. Up to this the time of
 	// the chain is wrong by some seconds, which every margin of ours covers. That a payment is not there is never concluded from it: see OneView.
 	lagMax = 5
+	// leapPerSecond is how many blocks a chain may grow in a second beyond lagMax: more than twice what the fastest does. An endpoint that names a
+	// higher block than that allows is broken or lies, as long as no other has come as far: believed, it would shut the others out and make every
+	// transaction as deep as can be.
+	leapPerSecond = 10
 	// newestKept is how long that block counts without being reached again. A node that names a block which does not exist, or a development chain
 	// that began anew, would else shut every other endpoint out for good.
 	newestKept = 10 * time.Minute
@@ -47,6 +51,7 @@ func lags(head, newest uint64) bool { return newest > lagMax && head < newest-la
 
 var (
 	errLags  = errors.New("it is behind what another endpoint has shown")
+	errAhead = errors.New("it is further ahead of what was shown before than the chain can have grown")
 	errStuck = fmt.Errorf("its newest block is older than %s", stuckAfter)
 )
 
@@ -111,7 +116,7 @@ func (n *Node) takeOver(ctx context.Context, e *endpoint, others int) error {
 	defer cancel()
 	done := e.taking.DoChan("", func() (any, error) {
 		// Whoever came first may leave while others wait for the same look. The round trip has its own deadline.
-		return nil, n.examine(context.WithoutCancel(ctx), e, true)
+		return nil, n.examine(context.WithoutCancel(ctx), e, true, 0)
 	})
 	select {
 	case got := <-done:
@@ -130,24 +135,26 @@ func (n *Node) inUse(e *endpoint) bool {
 	return n.current == e
 }
 
-// examine asks an endpoint which chain it serves and, where it is to be used from now on, how far it is.
-func (n *Node) examine(ctx context.Context, e *endpoint, use bool) error {
+// examine asks an endpoint which chain it serves and, where it is to be used from now on, how far it is. It leaves time for the others.
+func (n *Node) examine(ctx context.Context, e *endpoint, use bool, others int) error {
 	var id, head hexutil.Uint64
 	q := question{elements: []rpc.BatchElem{{Method: chainMethod, Result: &id}}, single: true, needed: true}
 	newest := n.newestHead()
 	if use && newest > 0 && len(n.endpoints) > 1 {
 		q.elements, q.single = append(q.elements, rpc.BatchElem{Method: "eth_blockNumber", Result: &head}), false
 	}
-	q.fits = func() error {
+	q.fits = func(*endpoint) error {
 		switch {
 		case uint64(id) != n.network.ChainID:
 			return &ChainError{Network: n.network.ID, Place: e.place, Got: uint64(id), Want: n.network.ChainID}
-		case !q.single && lags(uint64(head), newest):
+		case q.single:
+			return nil
+		case lags(uint64(head), newest):
 			return errLags
 		}
-		return nil
+		return n.reaches(e, uint64(head))
 	}
-	if err := n.roundTrip(ctx, e, q, 0); err != nil {
+	if err := n.roundTrip(ctx, e, q, others); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -159,14 +166,40 @@ func (n *Node) examine(ctx context.Context, e *endpoint, use bool) error {
 	return nil
 }
 
-// saw keeps the newest block that any endpoint has shown.
-func (n *Node) saw(head uint64) {
+// saw keeps the newest block that any endpoint has shown. Only a head of which it is known that it is of now begins the count: one that still syncs
+// names one that is long past, which would have whoever is where the chain is look too far ahead.
+func (n *Node) saw(head uint64, ofNow bool) {
 	now := n.now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if head >= n.newest || now.Sub(n.newestAt) > newestKept {
-		n.newest, n.newestAt = head, now
+	switch known := n.knownAt(now); {
+	case known == 0 && ofNow, known > 0 && head > known:
+		n.newest, n.raisedAt, n.newestAt = head, now, now
+	case head == known:
+		n.newestAt = now
 	}
+}
+
+// reaches refuses a head that is further ahead of what was shown before than the chain can have grown since, unless another endpoint has come as far.
+// Nobody is better than an only one.
+func (n *Node) reaches(by *endpoint, head uint64) error {
+	if len(n.endpoints) == 1 {
+		return nil
+	}
+	now := n.now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	by.said = head
+	known := n.knownAt(now)
+	if known == 0 || head <= known || head-known <= lagMax+leapPerSecond*uint64(max(0, now.Sub(n.raisedAt))/time.Second) {
+		return nil
+	}
+	for _, e := range n.endpoints {
+		if e != by && e.said >= head-lagMax {
+			return nil
+		}
+	}
+	return errAhead
 }
 
 // newestHead is the newest block that any endpoint has shown; 0 where none has for long.
@@ -174,6 +207,11 @@ func (n *Node) newestHead() uint64 {
 	now := n.now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.knownAt(now)
+}
+
+// knownAt is newestHead under the lock.
+func (n *Node) knownAt(now time.Time) uint64 {
 	if now.Sub(n.newestAt) > newestKept {
 		return 0
 	}
@@ -181,15 +219,22 @@ func (n *Node) newestHead() uint64 {
 }
 
 // usable says why an endpoint with this head should not be used while others are there.
-func (n *Node) usable(h Head) error {
+func (n *Node) usable(by *endpoint, h Head) error {
 	if len(n.endpoints) == 1 {
 		return nil
+	}
+	if err := n.reaches(by, h.Number); err != nil {
+		return err
 	}
 	if lags(h.Number, n.newestHead()) {
 		return errLags
 	}
-	if n.now().Unix() > int64(h.Time)+int64(stuckAfter/time.Second) { //nolint:gosec // seconds, range-checked by check
+	if n.stuck(h) {
 		return errStuck
 	}
 	return nil
+}
+
+func (n *Node) stuck(h Head) bool {
+	return n.now().Unix() > int64(h.Time)+int64(stuckAfter/time.Second) //nolint:gosec // seconds, range-checked by check
 }

@@ -311,3 +311,91 @@ func TestNode_FreshHead_LeavesAnEndpointThatHasStopped(t *testing.T) {
 		t.Errorf("the second goes on: %+v, %v", head, err)
 	}
 }
+
+// A node that names a block which cannot be there would shut the honest ones out for as long as it does.
+func TestNode_AnEndpointThatIsTooFarAheadDoesNotTakeOver(t *testing.T) {
+	t.Parallel()
+	const newest = 0x100
+	for name, tt := range map[string]struct {
+		head  uint64
+		after time.Duration
+		takes bool
+	}{
+		"as many as are allowed":     {newest + lagMax, 0, true},
+		"one more":                   {newest + lagMax + 1, 0, false},
+		"it grew for a minute":       {newest + lagMax + 60*leapPerSecond, time.Minute, true},
+		"it cannot have grown so":    {newest + lagMax + 60*leapPerSecond + 1, time.Minute, false},
+		"a number that is nonsense":  {1_000_000_000_000, time.Minute, false},
+		"a number past what is kept": {1<<64 - 1, time.Minute, false},
+	} {
+		first := newSwitched(t, nil)
+		second := newSwitched(t, fakeNode{"eth_blockNumber": `"` + hexOf(tt.head) + `"`})
+		n, clock := over(t, nil, first, second)
+		if _, err := n.FreshHead(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		clock.pass(tt.after)
+		first.turn(status(http.StatusBadGateway))
+		_, err := n.Balance(t.Context(), common.Address{1})
+		if tt.takes != (err == nil) || !tt.takes && !errors.Is(err, errAhead) {
+			t.Errorf("%s: %v, want that it takes over: %v", name, err, tt.takes)
+		}
+		first.turn(nil)
+		clock.pass(time.Second)
+		if _, err := n.Balance(t.Context(), common.Address{1}); err != nil {
+			t.Errorf("%s: the first is back: %v", name, err)
+		}
+	}
+}
+
+func TestNode_AHeadThatCannotBeMakesNoReceiptFinal(t *testing.T) {
+	t.Parallel()
+	const receipt = `{"transactionHash":"0x0000000000000000000000000000000000000000000000000000000000000001",` +
+		`"blockHash":"0x0000000000000000000000000000000000000000000000000000000000000002","status":"0x1","logs":[],"blockNumber":"0x100"}`
+	lies := fakeNode{"eth_blockNumber": `"0xe8d4a51000"`, "eth_getTransactionReceipt": receipt, "eth_getBlockByNumber": headJSON(0xe8d4a51000)}
+	first, second := newSwitched(t, fakeNode{"eth_getTransactionReceipt": receipt}), newSwitched(t, fakeNode{"eth_getTransactionReceipt": receipt})
+	n, _ := over(t, nil, first, second)
+	if _, err := n.FreshHead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lies["eth_chainId"] = `"0x14a34"`
+	first.turn(lies.ServeHTTP)
+	got, err := n.Receipts(t.Context(), []common.Hash{{31: 1}})
+	if err != nil || got[0].Depth != 1 {
+		t.Errorf("%+v, %v, want the depth under the second's head", got, err)
+	}
+	first.turn(nil)
+	if head, err := n.FreshHead(t.Context()); err != nil || head.Number != 0x100 {
+		t.Errorf("%+v, %v, want the honest go on", head, err)
+	}
+}
+
+// Where we were away, or the chain is faster than any, the one word would stand against the other for long.
+func TestNode_AHeadThatTwoEndpointsHaveReachedIsBelieved(t *testing.T) {
+	t.Parallel()
+	far := fakeNode{"eth_blockNumber": `"0x10000"`, "eth_getBlockByNumber": headJSON(0x10000)}
+	first, second := newSwitched(t, nil), newSwitched(t, far)
+	n, _ := over(t, nil, first, second)
+	if _, err := n.FreshHead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	far["eth_chainId"] = `"0x14a34"`
+	first.turn(far.ServeHTTP)
+	if head, err := n.FreshHead(t.Context()); err != nil || head.Number != 0x10000 {
+		t.Errorf("%+v, %v, want what both show", head, err)
+	}
+}
+
+// A node that syncs counts up from long ago: who is where the chain is must not pass for a liar beside it.
+func TestNode_AHeadOfLongAgoBeginsNoCount(t *testing.T) {
+	t.Parallel()
+	syncs := fakeNode{"eth_blockNumber": `"0x10"`, "eth_getTransactionReceipt": `null`, "eth_getBlockByNumber": headAt(0x10, startOfTest.Add(-time.Hour))}
+	first, second := newSwitched(t, syncs), newSwitched(t, nil)
+	n, _ := over(t, nil, first, second)
+	if _, err := n.Receipts(t.Context(), []common.Hash{{31: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if head, err := n.FreshHead(t.Context()); err != nil || head.Number != 0x100 {
+		t.Errorf("%+v, %v, want the second's", head, err)
+	}
+}

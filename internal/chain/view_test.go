@@ -197,6 +197,64 @@ func TestNode_Check_TellsLiesFromTrouble(t *testing.T) {
 	}
 }
 
+func TestNode_Check_PassesByOneWhileAnotherHangs(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	hangs, works := newSwitched(t, nil), newBacked(t, g)
+	hangs.turn(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	network := g.node.Network()
+	network.RPC, network.Assets = []string{hangs.URL, works.URL}, []Asset{g.asset}
+	n, err := Open(network)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience+time.Second)
+	defer cancel()
+	if err := n.Check(ctx); err != nil {
+		t.Fatalf("%v, want the second endpoint's word within the caller's time", err)
+	}
+	if n.endpoints[0].failures == 0 {
+		t.Error("the one that hangs is not put to rest")
+	}
+}
+
+// A node that still syncs has no contract where the network has one.
+func TestNode_Check_ANodeThatSyncsTellsNoLie(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	syncs := func(since time.Duration) *switched {
+		return newSwitched(t, fakeNode{
+			"eth_chainId": fmt.Sprintf(`"%#x"`, g.node.Network().ChainID), "eth_getCode": `"0x"`, "eth_call": `"0x"`,
+			"eth_getBlockByNumber": headAt(0x10, startOfTest.Add(-since)),
+		})
+	}
+	stale, fresh, works := syncs(time.Hour), syncs(0), newBacked(t, g)
+	for name, tt := range map[string]struct {
+		endpoints []*switched
+		ok, lies  bool
+	}{
+		"beside one that is where the chain is": {[]*switched{stale, works}, true, false},
+		"alone":                                 {[]*switched{stale}, false, false},
+		"all of them":                           {[]*switched{stale, syncs(time.Hour)}, false, false},
+		"it is where the chain is":              {[]*switched{fresh}, false, true},
+	} {
+		network := g.node.Network()
+		network.RPC = nil
+		for _, e := range tt.endpoints {
+			network.RPC = append(network.RPC, e.URL)
+		}
+		n, err := Open(network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		if err := n.Check(t.Context()); tt.ok != (err == nil) || tt.lies != Lies(err) {
+			t.Errorf("%s: %v, want a lie: %v", name, err, tt.lies)
+		}
+	}
+}
+
 func TestNode_Check_PassesOnce(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)

@@ -9,6 +9,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
+	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/refusal"
 )
@@ -121,15 +122,44 @@ func (p *Path) means(ctx context.Context, r Request, paid *admitted, before []pa
 
 // covered refuses a payment whose payer holds less than it and its open ones take together: of many that each would go through alone, the chain
 // would undo the rest. An open payment whose transfer is on the chain has left the balance already, so where the balance seems short, the chain
-// is asked which have. The balance was read before: what moves meanwhile then counts for the payer, and nobody who has enough is refused.
+// is asked which have.
 func (p *Path) covered(ctx context.Context, paid *admitted, account chain.AccountState, open []payment.Open) *refusal.Error {
-	s := paid.signed
-	need, have := s.Value, account.Balance
+	need := paid.signed.Value
 	for _, o := range open {
 		need = need.Add(o.Amount)
 	}
-	if have.Cmp(need) >= 0 {
+	if account.Balance.Cmp(need) >= 0 {
 		return nil
+	}
+	var enough bool
+	err := chain.OneView(ctx, func(ctx context.Context) (err error) {
+		enough, err = holds(ctx, paid, need, open)
+		return err
+	})
+	switch {
+	case err != nil:
+		return p.closed(err)
+	case enough:
+		return nil
+	case len(open) > noncesMax:
+		return p.wait()
+	}
+	return refusal.New(call.PayerUnfunded, "the payer holds less than this payment and its %d open ones take together; this one was not used", len(open)).
+		WithCause(payment.CodeFunds)
+}
+
+// holds says whether what a payer has and what its open payments have moved already are enough. One node says both: with the balance of one that has seen a
+// transfer and the nonces of one that has not, it would be missing from both, and the other way round it would count twice. The balance is read first:
+// what moves meanwhile then counts for the payer, and nobody who has enough is refused.
+func holds(ctx context.Context, paid *admitted, need money.Amount, open []payment.Open) (bool, error) {
+	s := paid.signed
+	account, err := paid.rail.Node.Account(ctx, s.Asset, s.From, s.Nonce)
+	if err != nil {
+		return false, err
+	}
+	have := account.Balance
+	if account.NonceUsed || have.Cmp(need) >= 0 {
+		return true, nil
 	}
 	for part := range slices.Chunk(open[:min(len(open), noncesMax)], chain.UsedMax) {
 		nonces := make([]common.Hash, len(part))
@@ -138,7 +168,7 @@ func (p *Path) covered(ctx context.Context, paid *admitted, account chain.Accoun
 		}
 		used, err := paid.rail.Node.Used(ctx, s.Asset, s.From, nonces)
 		if err != nil {
-			return p.closed(err)
+			return false, err
 		}
 		for n, o := range part {
 			if used[n] {
@@ -146,14 +176,10 @@ func (p *Path) covered(ctx context.Context, paid *admitted, account chain.Accoun
 			}
 		}
 		if have.Cmp(need) >= 0 {
-			return nil
+			return true, nil
 		}
 	}
-	if len(open) > noncesMax {
-		return p.wait()
-	}
-	return refusal.New(call.PayerUnfunded, "the payer holds less than this payment and its %d open ones take together; this one was not used", len(open)).
-		WithCause(payment.CodeFunds)
+	return false, nil
 }
 
 // wait refuses a payment of which too many of the same payer are open; nothing speaks against the payment itself.

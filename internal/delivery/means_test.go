@@ -1,6 +1,12 @@
 package delivery
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,16 +47,16 @@ func TestPath_Means_CountsWhatIsOpen(t *testing.T) {
 		reads  int
 	}{
 		"a stranger with enough":                       {open: 3, node: scripted{account: funds(4)}, reads: 1},
-		"a stranger with too little":                   {open: 3, node: scripted{account: funds(3), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
-		"of what is not claimed yet":                   {before: 3, node: scripted{account: funds(3), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
-		"two of them have left the balance already":    {open: 3, node: scripted{account: funds(2), used: used(2)}, reads: 2},
-		"one of them has, and it is not enough":        {open: 3, node: scripted{account: funds(2), used: used(1)}, reason: call.PayerUnfunded, reads: 2},
-		"more than fit a round trip, all on the chain": {open: 60, node: scripted{account: funds(9), used: used(chain.UsedMax)}, reads: 3},
-		"more than fit, and none is":                   {open: 60, node: scripted{account: funds(9), used: used(0)}, reason: call.PayerUnfunded, reads: 3},
-		"more than are looked at":                      {open: noncesMax + 2, node: scripted{account: funds(2), used: used(chain.UsedMax)}, reason: call.NotReady, reads: 5},
+		"a stranger with too little":                   {open: 3, node: scripted{account: funds(3), used: used(0)}, reason: call.PayerUnfunded, reads: 3},
+		"of what is not claimed yet":                   {before: 3, node: scripted{account: funds(3), used: used(0)}, reason: call.PayerUnfunded, reads: 3},
+		"two of them have left the balance already":    {open: 3, node: scripted{account: funds(2), used: used(2)}, reads: 3},
+		"one of them has, and it is not enough":        {open: 3, node: scripted{account: funds(2), used: used(1)}, reason: call.PayerUnfunded, reads: 3},
+		"more than fit a round trip, all on the chain": {open: 60, node: scripted{account: funds(9), used: used(chain.UsedMax)}, reads: 4},
+		"more than fit, and none is":                   {open: 60, node: scripted{account: funds(9), used: used(0)}, reason: call.PayerUnfunded, reads: 4},
+		"more than are looked at":                      {open: noncesMax + 2, node: scripted{account: funds(2), used: used(chain.UsedMax)}, reason: call.NotReady, reads: 6},
 		"a known payer is not looked up":               {open: trustMax, known: true, node: scripted{}},
 		"a known payer with many":                      {open: trustMax + 1, known: true, node: scripted{account: funds(trustMax + 2)}, reads: 1},
-		"a known payer with more than it can pay":      {open: trustMax + 1, known: true, node: scripted{account: funds(trustMax + 1), used: used(0)}, reason: call.PayerUnfunded, reads: 2},
+		"a known payer with more than it can pay":      {open: trustMax + 1, known: true, node: scripted{account: funds(trustMax + 1), used: used(0)}, reason: call.PayerUnfunded, reads: 3},
 		"an account with code and plenty":              {open: codeOpenMax - 1, node: scripted{account: code(100)}, reads: 2},
 		"an account with code may take all of it back": {open: codeOpenMax, node: scripted{account: code(100)}, reason: call.NotReady, reads: 1},
 		"one that did so once does one at a time":      {open: 1, undone: 1, known: true, reason: call.NotReady},
@@ -96,6 +102,56 @@ func TestPath_Means_CountsWhatIsOpen(t *testing.T) {
 				t.Errorf("%d reads of the node, want %d", node.reads, tt.reads)
 			}
 		})
+	}
+}
+
+// The node that has seen a payment leave is gone after it has said what the payer holds, and the next one has not seen it: it would be missing there from
+// what has moved.
+func TestPath_Covered_TakesBalanceAndNoncesFromOneNode(t *testing.T) {
+	t.Parallel()
+	word := func(n int) string { return fmt.Sprintf("0x%064x", n) }
+	serve := func(holds int, goes bool) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if goes && !bytes.Contains(body, []byte("eth_getCode")) && !bytes.Contains(body, []byte("eth_chainId")) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			answer := func(q map[string]any) map[string]any {
+				result := word(0)
+				switch raw, _ := json.Marshal(q); {
+				case q["method"] == "eth_chainId":
+					result = "0x7"
+				case bytes.Contains(raw, []byte("70a08231")): // balanceOf
+					result = word(holds)
+				}
+				return map[string]any{"jsonrpc": "2.0", "id": q["id"], "result": result}
+			}
+			var one map[string]any
+			var many, answers []map[string]any
+			if json.Unmarshal(body, &one) == nil {
+				_ = json.NewEncoder(w).Encode(answer(one))
+				return
+			}
+			_ = json.Unmarshal(body, &many)
+			for _, q := range many {
+				answers = append(answers, answer(q))
+			}
+			_ = json.NewEncoder(w).Encode(answers)
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	node, err := chain.Open(chain.Network{ID: "eip155:7", ChainID: 7, RPC: []string{serve(1, true), serve(2, false)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(node.Close)
+	one := money.FromUnits(1)
+	paid := &admitted{rail: Rail{Node: node}, signed: chain.Signed{Authorization: chain.Authorization{Value: one}}}
+	p := &Path{Config: Config{Now: time.Now}}
+	if no := p.covered(t.Context(), paid, chain.AccountState{Balance: one}, []payment.Open{{Nonce: common.Hash{1}, Amount: one}}); no != nil {
+		t.Errorf("%v, want none: the node that is left shows two and none of them moved", no)
 	}
 }
 

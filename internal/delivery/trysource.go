@@ -87,12 +87,15 @@ func standingOf(ctx context.Context, tx pgx.Tx, of Sources, name string) (source
 	return sources.Standing{}, refusal.New(call.NotFound, "there is no source with this name")
 }
 
-// guardedToo says what is to be done instead about a source that we ourselves stopped.
+// guardedToo says what is to be done instead about a source that we ourselves stopped, where anything can be.
 func guardedToo(s sources.Standing) string {
 	if s.GuardedAt.IsZero() {
 		return ""
 	}
-	return ": we stopped. Raise guard.floor of its configuration, or wait until midnight UTC"
+	if !s.Source.Kind.Adjustable() {
+		return ": we stopped. More goes out from 00:00 UTC"
+	}
+	return ": we stopped. Raise guard.floor of its configuration, or wait until 00:00 UTC"
 }
 
 func sourceCaseOf(s sources.Standing) sourceCase {

@@ -78,6 +78,16 @@ func TestTrySource_OfWhatRefusesNothingIsAConflict(t *testing.T) {
 	}
 }
 
+func TestTrySource_AdvisesToRaiseAGuardOnlyWhereSomebodyCan(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[sources.Kind]bool{sources.KindFacilitator: true, sources.KindRPC: true, sources.KindMail: false, sources.KindWebhook: false} {
+		said := guardedToo(sources.Standing{Source: sources.Source{Kind: kind}, GuardedAt: time.Now()})
+		if got := strings.Contains(said, "guard.floor"); got != want || !strings.Contains(said, "00:00 UTC") {
+			t.Errorf("%s: %q", kind, said)
+		}
+	}
+}
+
 // Nobody opens a window without a word of who did: what is not kept does not happen.
 func TestTrySource_WhatCannotBeKeptDoesNotHappen(t *testing.T) {
 	t.Parallel()

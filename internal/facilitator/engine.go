@@ -126,7 +126,7 @@ func (e *Engine) settledBy(ctx context.Context, s chain.Signed, mined []sending)
 		}
 	}
 	if e.opts.Recipients != nil && undone != (common.Hash{}) {
-		return e.resolveReverted(ctx, attempt{Signed: s, shown: undone}), true
+		return e.resolveReverted(ctx, attempt{Signed: s, shown: undone}, undone), true
 	}
 	return chain.Settlement{}, false
 }

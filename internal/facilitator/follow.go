@@ -72,7 +72,7 @@ func (e *Engine) carry(ctx context.Context, s chain.Signed, tx sending) chain.Se
 				}
 				return e.resolveOther(ctx, s, tx)
 			case verdictReverted:
-				return e.resolveReverted(ctx, attempt{Signed: s, shown: shownBy(s, []sending{tx})})
+				return e.resolveReverted(ctx, attempt{Signed: s, shown: shownBy(s, []sending{tx})}, tx.hash)
 			case verdictWait:
 			}
 		}

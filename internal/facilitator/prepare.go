@@ -49,10 +49,11 @@ func (e *Engine) Simulate(ctx context.Context, s chain.Signed) error {
 }
 
 func (e *Engine) simulate(ctx context.Context, s chain.Signed) error {
-	err := insist(ctx, func() error {
-		return e.node.Simulate(ctx, e.gas.Address(), e.opts.GasLimit, s)
-	})
-	if err != nil {
+	return insist(ctx, func() error { return e.simulateOnce(ctx, s) })
+}
+
+func (e *Engine) simulateOnce(ctx context.Context, s chain.Signed) error {
+	if err := e.node.Simulate(ctx, e.gas.Address(), e.opts.GasLimit, s); err != nil {
 		return fmt.Errorf("simulate settlement of %s: %w", s.Nonce, err)
 	}
 	return nil

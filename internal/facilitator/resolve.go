@@ -13,6 +13,7 @@ import (
 var (
 	errNotYet = errors.New("the nonce is used, and not at the newest block that the node shows")
 	errUndone = errors.New("the transaction was mined and undone")
+	errUnseen = errors.New("the node that is asked now does not show that the transaction was mined and undone")
 )
 
 // resolveUsed settles an attempt whose nonce the asset has taken. Whoever saw the authorization may have sent it, and then it has paid;
@@ -47,17 +48,54 @@ func (e *Engine) resolveUsed(ctx context.Context, a attempt, cause error) chain.
 	return a.stopped(used.Code(), true, cause)
 }
 
-// resolveReverted settles an attempt whose own transaction was undone. The asset says why when it is asked now; the payer is blamed
+// An aftermath is what one node says of an authorization after a transaction with its nonce was undone.
+type aftermath struct {
+	used      bool  // its nonce, so it may have paid by another transaction: perhaps by the one that had this one undone
+	simulated error // where it is not used
+}
+
+// afterUndone reads it from one node that shows the transaction mined and undone itself. Whoever showed that first may be gone, and the next one be some
+// blocks behind: the nonce is unused there, and the asset takes the authorization, because that node does not know yet that it has paid.
+func afterUndone(ctx context.Context, node *chain.Node, s chain.Signed, transaction common.Hash, simulate func(context.Context) error) (after aftermath, err error) {
+	var unused bool
+	err = insist(ctx, func() error {
+		return chain.OneView(ctx, func(ctx context.Context) error {
+			after, unused = aftermath{}, false
+			receipts, err := node.Receipts(ctx, []common.Hash{transaction})
+			if err != nil {
+				return err
+			}
+			if _, v := judge(receipts[0], s.Expect(), node.Network().ServeAtDepth); v != verdictReverted {
+				return errUnseen
+			}
+			if after.used, err = node.AuthorizationUsed(ctx, s.Asset, s.From, s.Nonce); err != nil || after.used {
+				return err
+			}
+			unused = true
+			after.simulated = simulate(ctx)
+			if _, trouble := errors.AsType[*chain.Trouble](after.simulated); trouble {
+				return after.simulated // another node, or the same one later, may say
+			}
+			return nil
+		})
+	})
+	if unused {
+		return after, nil // what the asset would say is not needed for it
+	}
+	return after, err
+}
+
+// resolveReverted settles an attempt that a transaction with its nonce was undone for. The asset says why when it is asked now; the payer is blamed
 // only where that proves it.
-func (e *Engine) resolveReverted(ctx context.Context, a attempt) chain.Settlement {
-	used, err := e.used(ctx, a.Signed)
+func (e *Engine) resolveReverted(ctx context.Context, a attempt, transaction common.Hash) chain.Settlement {
+	after, err := afterUndone(ctx, e.node, a.Signed, transaction, func(ctx context.Context) error { return e.simulateOnce(ctx, a.Signed) })
 	if err != nil {
 		return unknown(a.shown, whyPending, fmt.Errorf("read nonce %s of an undone settlement: %w", a.Nonce, err))
 	}
-	if used {
+	if after.used {
 		return e.resolveUsed(ctx, a, errUndone)
 	}
-	err = e.simulate(ctx, a.Signed)
+	err = after.simulated
 	cause := errUndone
 	if err != nil {
 		cause = fmt.Errorf("%w; simulated again: %w", errUndone, err)

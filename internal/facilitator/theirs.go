@@ -128,9 +128,12 @@ func (t *theirs) usedUp(ctx context.Context, s chain.Signed, revert *chain.Rever
 	case err == nil:
 		return chain.Settlement{}, false
 	case errors.Is(err, errNotYet) && revert.Kind == chain.RevertExpired:
-		var lapsed bool
-		if lapsed, err = neverPaid(ctx, t.node, s); lapsed {
+		lapsed, failed := neverPaid(ctx, t.node, s)
+		if lapsed {
 			return chain.Settlement{}, false
+		}
+		if failed != nil {
+			err = failed
 		}
 	}
 	return unknown(named, whyPending, fmt.Errorf("find transfer of nonce %s: %w", s.Nonce, err)), true
@@ -247,15 +250,12 @@ func (t *theirs) judge(ctx context.Context, s chain.Signed, said remote.Answer) 
 		PayerFault: blames(ctx, t.node, s, revert), Err: errors.Join(said.Err, revert)}
 }
 
-// undone says whether the chain has undone the transaction that a facilitator names, and the payer is a contract wallet, which can be why.
+// undone says whether the chain has undone the transaction that a facilitator names with the nonce unused, and the payer is a contract wallet, which can
+// be why.
 func (t *theirs) undone(ctx context.Context, s chain.Signed, named common.Hash) bool {
 	if named == (common.Hash{}) {
 		return false
 	}
-	receipts, err := t.node.Receipts(ctx, []common.Hash{named})
-	if err != nil {
-		return false
-	}
-	_, v := judge(receipts[0], s.Expect(), t.node.Network().ServeAtDepth)
-	return v == verdictReverted && hasCode(ctx, t.node, s)
+	after, err := afterUndone(ctx, t.node, s, named, func(ctx context.Context) error { return t.simulate(ctx, s) })
+	return err == nil && !after.used && maybeWallet(after.simulated) && hasCode(ctx, t.node, s)
 }

@@ -3,6 +3,7 @@ package facilitator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,6 +103,21 @@ func TestFailover_Settle_ANonceThatIsNotUsedAtTheHeadBlamesNobody(t *testing.T) 
 	got, asked = g.settleBy(t, node, says{500, nil, "", nil}, g.authorize(t, 10, nil))
 	if got.Status != chain.StatusUnknown || got.Why != whyPending || got.PayerFault || asked != 0 {
 		t.Errorf("before it was shown: %+v, asked %d times, want unknown and pending", got, asked)
+	}
+}
+
+func TestFailover_Settle_AnExpiryThatIsNotBorneOutNamesItsCause(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	node := g.dial(t, edge(t, g.URL(), func(method string, params []json.RawMessage) string {
+		if simulates(method, params) {
+			return `"error":{"code":3,"message":"execution reverted: FiatTokenV2: authorization is expired"}`
+		}
+		return ""
+	}))
+	got, _ := g.settleBy(t, node, says{500, nil, "", nil}, g.authorize(t, 10, nil))
+	if got.Status != chain.StatusUnknown || !errors.Is(got.Err, errNotYet) {
+		t.Errorf("%+v, want it unknown and the cause %v", got, errNotYet)
 	}
 }
 

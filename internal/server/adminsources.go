@@ -21,10 +21,9 @@ var adminSourcesTemplate = adminTemplate("sources")
 // A sourcesPage says how everything stands that can refuse us.
 type sourcesPage struct {
 	frame
-	Says  string // how many there are, and how many of them are out
-	Out   bool   // some are
-	Rows  []sourceOnPage
-	Alone string // who does the work where no source is configured
+	Says string // how many there are, and how many of them are out
+	Out  bool   // some are
+	Rows []sourceOnPage
 }
 
 type sourceOnPage struct {
@@ -66,7 +65,7 @@ func (s *Server) adminSources(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := sourcesPage{frame: s.adminFrame(c, "sources"), Alone: s.alone()}
+	page := sourcesPage{frame: s.adminFrame(c, "sources")}
 	out := len(read.out())
 	for _, st := range read.standings {
 		row := read.onPage(st)
@@ -103,16 +102,6 @@ func (s *Server) adminTry(c echo.Context) error {
 
 // anchorOf is a source's place on the page.
 func anchorOf(name string) string { return "source-" + url.PathEscape(name) }
-
-// alone says who does the work where no source is configured.
-func (s *Server) alone() string {
-	endpoints := 0
-	for _, n := range s.networks {
-		endpoints += len(n.RPC)
-	}
-	return fmt.Sprintf("Our own engine settles payments and refunds, and asks %s of %s. No remote facilitator, mail relay or webhook is configured.",
-		plural(endpoints, "RPC endpoint", "RPC endpoints"), plural(len(s.networks), "network", "networks"))
-}
 
 // runsOutWords say how a source runs out.
 var runsOutWords = map[source.RunsOut]string{

@@ -48,8 +48,12 @@ func reasonsOf(st source.Standing) []sourceReason {
 		reasons = append(reasons, theyStopped(st))
 	}
 	if midnight := st.Day.AddDate(0, 0, 1); guarded(st) {
+		next := "More goes out from %s."
+		if st.Source.Kind.Adjustable() {
+			next = "More is let through from %s, or raise guard.floor."
+		}
 		reasons = append(reasons, sourceReason{Why: sourceGuarded, Since: timeOrNull(st.GuardedAt), Until: timeOrNull(midnight),
-			Words: fmt.Sprintf("We stopped at %s: %s. More is let through from %s, or raise guard.floor.", count(int(st.Used)), normal(st), humanTime(midnight))})
+			Words: fmt.Sprintf("We stopped at %s: %s. "+next, count(int(st.Used)), normal(st), humanTime(midnight))})
 	}
 	if st.NextRequestAt.After(st.At) {
 		reasons = append(reasons, sourceReason{Why: sourcePaced, Until: timeOrNull(st.NextRequestAt),

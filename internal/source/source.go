@@ -39,6 +39,9 @@ func (k Kind) String() string {
 	return word(int(k), "", "facilitator", "rpc", "mail", "webhook")
 }
 
+// Adjustable says whether the operator sets the guard of such a source, in a file. That of the ways by which people are told is a constant.
+func (k Kind) Adjustable() bool { return k == KindFacilitator || k == KindRPC }
+
 // RunsOut is how a source runs out.
 type RunsOut int
 
