@@ -258,6 +258,7 @@ func TestSender_TheWebhookTakesWhatMailDoesNot(t *testing.T) {
 	o.shutMail(false)
 	o.raise(t, SourceOut, "mail")
 	o.raise(t, GuardReached, "mail")
+	o.work(t)
 	o.raise(t, SourceOut, "webhook")
 	o.work(t)
 	o.wantMails(t, "about the webhook, and about the guard of mail, which keeps some for notices", "The thing mail stopped", "The thing webhook stopped")
