@@ -64,7 +64,7 @@ type keeper struct {
 
 // out latches the notice in the transaction that found the source out: the open notice is what keeps it from being told twice.
 func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.Out) error {
-	trouble := outOf(s, o, k.effect(s))
+	trouble := outOf(s, o, k.effect(s, o.Why))
 	raised, err := k.notices.Raise(ctx, tx, kindOf(o.Why), s.Name, trouble)
 	if err == nil && raised {
 		k.app.log.Error().Str("source", s.Name).Time("until", o.Until).Msg(trouble.Text())
@@ -128,7 +128,7 @@ func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, erro
 func (a *App) resumeRefunds(ctx context.Context, open rails) error {
 	for _, r := range open {
 		var working []string
-		if r.failover.Limited() == nil {
+		if r.failover.LimitedToRefund("") == nil {
 			working = r.failover.Sources()
 		}
 		if slices.ContainsFunc(r.nodes, func(name string) bool { return a.sources.Of(name).Ready() == nil }) {

@@ -13,8 +13,8 @@ import (
 // Units are what is counted of what a rail's senders are shown, and whether they take work now. Every error of theirs that says that they do
 // not is a *source.LimitError.
 type Units interface {
-	// Limited says from memory why nobody takes a refund now; nil where somebody does.
-	Limited() error
+	// Limited says from memory why nobody takes a refund now whose unit was set aside with the source unitOf; nil where somebody does.
+	Limited(unitOf string) error
 	// Reserve sets a unit aside for one refund, or takes the one that was set aside with the source unitOf when its payment was made.
 	Reserve(ctx context.Context, unitOf string) (Reservation, error)
 }
@@ -62,18 +62,19 @@ const whyWaits = "what sends refunds takes no work at the moment; this one is qu
 
 // Whoever finds out first that nobody sends on a network moves all that waits for it in one statement, so that a thousand refunds do not find it out one by
 // one. What was sent already and waits for its depth goes on: it needs nobody. Rows that somebody else is at are left to them, so that two such statements
-// cannot wait for each other. $4 is an instant of the database's own.
+// cannot wait for each other. Our own guard ($6) does not hold up those whose unit is set aside with that source. $4 is an instant of the database's own.
 const waitForSQL = `
 UPDATE refunds SET next_at = $4, waits_for = $3, why = $5
  WHERE call_id IN (
 	SELECT call_id FROM refunds
-	 WHERE network = $1 AND state NOT IN ('confirmed', 'void') AND (call_id = $2 OR (state = 'owed' OR waits_for <> '') AND next_at < $4)
+	 WHERE network = $1 AND state NOT IN ('confirmed', 'void')
+	   AND (call_id = $2 OR (state = 'owed' OR waits_for <> '') AND next_at < $4 AND NOT ($6 AND unit_of = $3))
 	   FOR UPDATE SKIP LOCKED)`
 
 // waitFor puts a refund off until a source takes work again, and with it all others of its network that wait for the same. Their attempts stay as they
 // are: nobody has tried.
 func (Store) waitFor(ctx context.Context, db postgres.DB, network string, id call.ID, limit *source.LimitError) error {
-	if _, err := db.Exec(ctx, waitForSQL, network, id, limit.Source, limit.Until, whyWaits); err != nil {
+	if _, err := db.Exec(ctx, waitForSQL, network, id, limit.Source, limit.Until, whyWaits, limit.Why == source.Guarded); err != nil {
 		return fmt.Errorf("put off the refunds of %s until %s: %w", network, limit.Until.UTC().Format(time.RFC3339), err)
 	}
 	return nil

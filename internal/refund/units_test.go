@@ -16,12 +16,16 @@ import (
 type purse struct {
 	limit    *source.LimitError // nil: it takes work
 	late     *source.LimitError // that only a reservation meets
+	guard    *source.LimitError // of our own: it is no limit for what has its unit
 	reserved int
 	ended    int
 	asides   []string // what refunds had set aside
 }
 
-func (p *purse) Limited() error {
+func (p *purse) Limited(unitOf string) error {
+	if p.guard != nil && unitOf != p.guard.Source {
+		return p.guard
+	}
 	if p.limit == nil {
 		return nil
 	}
@@ -132,6 +136,31 @@ func TestWorker_WhatWaitsForASourceIsPutOffTogether(t *testing.T) {
 				t.Errorf("%d are due, want 3", len(due))
 			}
 		})
+	}
+}
+
+// Our own guard holds up what has no unit: a refund whose unit was set aside with its payment is neither moved nor kept from being sent.
+func TestWorker_OurOwnGuardMovesNoRefundWhoseUnitIsSetAside(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	f, p := newFakeChain(), &purse{guard: s.limit(12 * time.Hour)}
+	p.guard.Why = source.Guarded
+	aside := Derive(s.payment(t))
+	aside.UnitOf = p.guard.Source
+	if err := (Store{}).Owe(t.Context(), s.db, aside); err != nil {
+		t.Fatal(err)
+	}
+	bare, other := s.owe(t), s.owe(t)
+	w := f.counted(t, s, p)
+	mustRun(t, w, bare)
+	wantRefund(t, s, bare, "it has no unit", StateOwed, 12*time.Hour, 0)
+	wantRefund(t, s, other, "it has none either", StateOwed, 12*time.Hour, 0)
+	if r, wait := s.find(t, aside); r.WaitsFor != "" || wait >= time.Hour {
+		t.Errorf("with its unit set aside it waits for %q, %s", r.WaitsFor, wait)
+	}
+	mustRun(t, w, aside)
+	if len(f.sent) != 1 {
+		t.Errorf("%d sent, want the one whose unit is set aside", len(f.sent))
 	}
 }
 

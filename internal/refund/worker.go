@@ -193,7 +193,7 @@ func (w *Worker) confirmable(ctx context.Context, rail Rail, r Refund, fromBlock
 func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error) {
 	// Before anything is signed: a signature lives for minutes, and a source may be out for days.
 	if rail.Units != nil {
-		if err := rail.Units.Limited(); err != nil {
+		if err := rail.Units.Limited(r.UnitOf); err != nil {
 			return verdict{}, err
 		}
 	}

@@ -29,6 +29,31 @@ func TestMeter_Reserve_WhenLittleIsLeftRefundsComeFirst(t *testing.T) {
 	f.wantTold("of the rest of that day")
 }
 
+// What Ready says once the guard was reached is for new work. A refund is held up only where nothing at all is left, and never by it where its unit was set aside.
+func TestMeter_ReadyToRefund_OurOwnGuardHoldsUpOnlyWhatFindsNoUnit(t *testing.T) {
+	t.Parallel()
+	of := hosted()
+	of.Guard = Guard{Floor: 100}
+	f := newFleet(t, of)
+	f.noon()
+	m := f.meter(0)
+	f.must(m, Settlement, 99)
+	f.refused(m, Settlement, 2, Guarded)
+	f.load()
+	if !isLimit(m.Ready(), Guarded) || m.ReadyToRefund(1) != nil {
+		t.Errorf("one unit is left: new work %v, a refund %v", m.Ready(), m.ReadyToRefund(1))
+	}
+	f.must(m, Refund, 1)
+	f.load()
+	if !isLimit(m.ReadyToRefund(1), Guarded) || m.ReadyToRefund(0) != nil {
+		t.Errorf("none is left: a refund %v, one whose unit was set aside %v", m.ReadyToRefund(1), m.ReadyToRefund(0))
+	}
+	f.must(m, Refund, 0).Report(t.Context(), noCredit)
+	if !isLimit(m.ReadyToRefund(0), Exhausted) {
+		t.Errorf("they stop us: %v", m.ReadyToRefund(0))
+	}
+}
+
 func TestMeter_Reserve_WhenNothingWaitsSettlementsUseAll(t *testing.T) {
 	t.Parallel()
 	of := hosted()
