@@ -198,6 +198,34 @@ func TestWorker_ASendThatWasRefusedForItsSourceKeepsTheAttempts(t *testing.T) {
 	wantRefund(t, s, o, "refused", StateSent, time.Hour, 0)
 }
 
+// A facilitator that only ever asks for a moment: one refund must not spend a unit a second on it. Where nobody was asked, the moment is waited for.
+func TestWorker_ARefundThatWasShownAndAskedToWaitBacksOff(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	o, f, p := s.owe(t), newFakeChain(), &purse{}
+	pace := s.limit(3 * time.Second)
+	pace.Why = source.Paced
+	f.settle = func(context.Context, chain.Signed) chain.Settlement {
+		return chain.Settlement{Status: chain.StatusUnknown, Why: "unexpected_settle_error", Err: errors.Join(pace, errNode)}
+	}
+	w := f.counted(t, s, p)
+	for n, want := range []time.Duration{3 * time.Second, 3 * time.Second, 4 * time.Second, 8 * time.Second} {
+		if err := run(t, w, o); err == nil {
+			t.Error("nothing is logged of it")
+		}
+		wantRefund(t, s, o, "asked to wait", StateSent, want, n+1)
+		if r, _ := s.find(t, o); r.WaitsFor != "" {
+			t.Fatalf("it waits for %q", r.WaitsFor)
+		}
+	}
+	p.late = pace
+	mustRun(t, w, o)
+	wantRefund(t, s, o, "a pace that was met before", StateSent, 3*time.Second, 4)
+	if r, _ := s.find(t, o); r.WaitsFor != pace.Source {
+		t.Errorf("it waits for %q, want the source", r.WaitsFor)
+	}
+}
+
 // Two that find it out at once do not wait for each other.
 func TestWorker_ManyThatAreRefusedAtOnceAllEndPutOff(t *testing.T) {
 	t.Parallel()
