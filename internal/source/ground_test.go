@@ -56,8 +56,8 @@ func newPool(t *testing.T, url string) *pgxpool.Pool {
 
 func (f *fleet) hooks() Hooks {
 	return Hooks{
-		Out:    func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
-		Back:   func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
+		Out:  func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
+		Back: func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
 		Resume: func(ctx context.Context, tx pgx.Tx, s Source) error {
 			if f.slow {
 				if _, err := tx.Exec(ctx, `SELECT pg_sleep(20)`); err != nil {

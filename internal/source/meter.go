@@ -50,11 +50,11 @@ func (m *Meter) ready(seen reading, at time.Time, full bool) error {
 	return nil
 }
 
-// closed says whether new work is sent away because of our own guard. After it was reached, work is let in again when a tenth of the cap is there: what
-// little comes back of what was under way would be offered to many who then do not get it.
+// closed says whether new work is sent away because of our own guard. After it was reached, work is let in again when there is room for it below the last
+// tenth of the cap: what little comes back of what was under way would be offered to many who then do not get it.
 func closed(g Guard, seen reading) bool {
 	limit := Cap(g, seen.busiest)
-	return seen.guards(seen.day, limit) && seen.used >= limit-tenth(limit)
+	return seen.guards(seen.day, limit) && usedUp(seen.used, limit)
 }
 
 // obstacle is why a source may not be asked: the reason that lasts longest, because before its end the others do not help.

@@ -92,7 +92,7 @@ func (m *Meter) stop(ctx context.Context) {
 		if err := s.keep(ctx, tx, m.of.Name); err != nil {
 			return err
 		}
-		if s.used < limit-tenth(limit) {
+		if !usedUp(s.used, limit) {
 			return nil // one request asked for more than a day has: the day was not used up
 		}
 		_, err := tx.Exec(ctx, guardedSQL, m.of.Name, s.day, limit) // the last statement: all reservations change this row
