@@ -163,10 +163,13 @@ func taken(ctx context.Context) *Reservation {
 // UsesSetAside says that it is the unit which was set aside with the payment.
 func (r *Reservation) UsesSetAside() bool { return r != nil && r.aside }
 
+// Shown says that something has left us by it.
+func (r *Reservation) Shown() bool { return r != nil && r.turn != nil && r.turn.Shown() }
+
 // SetAside keeps one unit that is left for the refund of what was settled, and names the source that it is kept with: empty where none is kept, because
 // nothing is counted, or because another facilitator than the one that was reserved has settled.
 func (r *Reservation) SetAside() (unitOf string) {
-	if r == nil || r.turn == nil || !r.turn.Shown() || r.turn.Left() < 1 {
+	if !r.Shown() || r.turn.Left() < 1 {
 		return ""
 	}
 	r.keeps = 1

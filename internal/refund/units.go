@@ -25,15 +25,17 @@ type Reservation interface {
 	In(ctx context.Context) context.Context
 	// UsesSetAside says that it is the unit which was set aside with the payment.
 	UsesSetAside() bool
+	// Shown says that something has left us by it.
+	Shown() bool
 	// End gives back what was not used.
 	End()
 }
 
 // reserve returns a context to send in, and how to end it. The unit that was set aside is crossed out before it is used: whoever dies in between has lost
-// one, and counts too much rather than too little.
-func (w *Worker) reserve(ctx context.Context, rail Rail, r Refund) (sending context.Context, end func(), err error) {
+// one, and counts too much rather than too little. Where nothing has left us by it in the end, it is set aside again.
+func (w *Worker) reserve(ctx context.Context, rail Rail, r Refund) (sending context.Context, end func() error, err error) {
 	if rail.Units == nil {
-		return ctx, func() {}, nil
+		return ctx, func() error { return nil }, nil
 	}
 	reserved, err := rail.Units.Reserve(ctx, r.UnitOf)
 	if err != nil {
@@ -45,7 +47,15 @@ func (w *Worker) reserve(ctx context.Context, rail Rail, r Refund) (sending cont
 			return nil, nil, err
 		}
 	}
-	return reserved.In(ctx), reserved.End, nil
+	return reserved.In(ctx), func() error {
+		reserved.End()
+		if !reserved.UsesSetAside() || reserved.Shown() {
+			return nil
+		}
+		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+		defer cancel()
+		return w.store.keepUnit(own, w.db, r.Payment.Call, r.UnitOf)
+	}, nil
 }
 
 const useUnitSQL = `UPDATE refunds SET unit_of = '' WHERE call_id = $1`
@@ -53,6 +63,18 @@ const useUnitSQL = `UPDATE refunds SET unit_of = '' WHERE call_id = $1`
 func (Store) useUnit(ctx context.Context, db postgres.DB, id call.ID) error {
 	if _, err := db.Exec(ctx, useUnitSQL, id); err != nil {
 		return fmt.Errorf("use unit of refund %s: %w", id, err)
+	}
+	return nil
+}
+
+// keepTime bounds the setting aside of a unit again.
+const keepTime = 5 * time.Second
+
+const keepUnitSQL = `UPDATE refunds SET unit_of = $2 WHERE call_id = $1 AND unit_of = '' AND state NOT IN ('confirmed', 'void')`
+
+func (Store) keepUnit(ctx context.Context, db postgres.DB, id call.ID, unitOf string) error {
+	if _, err := db.Exec(ctx, keepUnitSQL, id, unitOf); err != nil {
+		return fmt.Errorf("set the unit of refund %s aside again: %w", id, err)
 	}
 	return nil
 }

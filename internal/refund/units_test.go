@@ -20,6 +20,7 @@ type purse struct {
 	reserved int
 	ended    int
 	asides   []string // what refunds had set aside
+	unshown  bool     // nothing leaves us
 }
 
 func (p *purse) Limited(unitOf string) error {
@@ -50,6 +51,7 @@ type coinKey struct{}
 
 func (c *coin) In(ctx context.Context) context.Context { return context.WithValue(ctx, coinKey{}, c) }
 func (c *coin) UsesSetAside() bool                     { return c.aside }
+func (c *coin) Shown() bool                            { return !c.unshown }
 func (c *coin) End()                                   { c.ended++ }
 
 func (f *fakeChain) counted(t *testing.T, s shelf, p *purse) *Worker {
@@ -81,6 +83,34 @@ func TestWorker_UsesTheUnitThatWasSetAsideOnce(t *testing.T) {
 	mustRun(t, w, o)
 	if len(p.asides) != 2 || p.asides[0] != "facilitator/hosted" || p.asides[1] != "" || p.ended != p.reserved {
 		t.Errorf("reserved %+v, want the unit once and then another, each ended", p)
+	}
+}
+
+// An attempt that showed nothing to anybody has used nothing: its unit is there for the next one, also where the job is ended meanwhile.
+func TestWorker_AnAttemptThatWasNotShownKeepsTheUnitThatWasSetAside(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	o, f, p := Derive(s.payment(t)), newFakeChain(), &purse{unshown: true}
+	o.UnitOf = "facilitator/hosted"
+	if err := (Store{}).Owe(t.Context(), s.db, o); err != nil {
+		t.Fatal(err)
+	}
+	f.settle = func(context.Context, chain.Signed) chain.Settlement {
+		return chain.Settlement{Status: chain.StatusReleased, Err: errNode}
+	}
+	w := f.counted(t, s, p)
+	for range 2 {
+		if err := run(t, w, o); !errors.Is(err, errNode) {
+			t.Fatal(err)
+		}
+	}
+	p.unshown, f.settle = false, nil
+	mustRun(t, w, o)
+	if len(p.asides) != 3 || p.asides[1] != o.UnitOf || p.asides[2] != o.UnitOf {
+		t.Errorf("of three attempts the unit was there for %q, want all", p.asides)
+	}
+	if r, _ := s.find(t, o); r.UnitOf != "" {
+		t.Errorf("after it was shown the unit of %q is still set aside", r.UnitOf)
 	}
 }
 

@@ -196,7 +196,7 @@ func (w *Worker) confirmable(ctx context.Context, rail Rail, r Refund, fromBlock
 }
 
 // send shows a signed authorization to the chain: the one that is still valid, or a new one once all before it have lapsed.
-func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error) {
+func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (next verdict, err error) {
 	// Before anything is signed: a signature lives for minutes, and a source may be out for days.
 	if rail.Units != nil {
 		if err := rail.Units.Limited(r.UnitOf); err != nil {
@@ -216,7 +216,7 @@ func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error)
 	if err != nil {
 		return verdict{}, err
 	}
-	defer end()
+	defer func() { err = errors.Join(err, end()) }()
 	s := rail.Sender.Settle(sending, signed)
 	if s.Status == chain.StatusUnknown && s.Transaction == (common.Hash{}) && s.Err != nil {
 		// Nobody says that it is on its way, so it is sent again; not every second, because a facilitator may count what it is asked.
