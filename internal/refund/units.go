@@ -82,21 +82,29 @@ func (Store) keepUnit(ctx context.Context, db postgres.DB, id call.ID, unitOf st
 // whyWaits is read by the caller whose money it is.
 const whyWaits = "what sends refunds takes no work at the moment; this one is queued, and sent as soon as it does"
 
+// shownWait is until a refund is looked for on the chain again that was shown before its source was found out.
+const shownWait = time.Minute
+
+// shownSQL says that a signature lives. Chain time is near enough to market time: one that has just lapsed is looked at once more, or once less.
+const shownSQL = `EXISTS (SELECT FROM refund_signatures g WHERE g.call_id = refunds.call_id AND g.valid_before > extract(epoch FROM market_now()))`
+
 // Whoever finds out first that nobody sends on a network moves all that waits for it in one statement, so that a thousand refunds do not find it out one by
 // one. What was sent already and waits for its depth goes on: it needs nobody. Rows that somebody else is at are left to them, so that two such statements
-// cannot wait for each other. Our own guard ($6) does not hold up those whose unit is set aside with that source. $4 is an instant of the database's own.
+// cannot wait for each other. Our own guard ($6) does not hold up those whose unit is set aside with that source. One that was shown may still be put on the
+// chain by whoever saw it: it is looked for after $7, which needs nobody, and its caller is to hear of it. $4 is an instant of the database's own.
 const waitForSQL = `
-UPDATE refunds SET next_at = $4, waits_for = $3, why = $5
+UPDATE refunds SET waits_for = $3, why = $5,
+       next_at = CASE WHEN ` + shownSQL + ` THEN least($4, market_now() + $7::interval) ELSE $4 END
  WHERE call_id IN (
 	SELECT call_id FROM refunds
 	 WHERE network = $1 AND state NOT IN ('confirmed', 'void')
-	   AND (call_id = $2 OR (state = 'owed' OR waits_for <> '') AND next_at < $4 AND NOT ($6 AND unit_of = $3))
+	   AND (call_id = $2 OR (state = 'owed' OR waits_for <> '') AND next_at < $4 AND NOT ($6 AND unit_of = $3) AND NOT ` + shownSQL + `)
 	   FOR UPDATE SKIP LOCKED)`
 
 // waitFor puts a refund off until a source takes work again, and with it all others of its network that wait for the same. Their attempts stay as they
 // are: nobody has tried.
 func (Store) waitFor(ctx context.Context, db postgres.DB, network string, id call.ID, limit *source.LimitError) error {
-	if _, err := db.Exec(ctx, waitForSQL, network, id, limit.Source, limit.Until, whyWaits, limit.Why == source.Guarded); err != nil {
+	if _, err := db.Exec(ctx, waitForSQL, network, id, limit.Source, limit.Until, whyWaits, limit.Why == source.Guarded, shownWait); err != nil {
 		return fmt.Errorf("put off the refunds of %s until %s: %w", network, limit.Until.UTC().Format(time.RFC3339), err)
 	}
 	return nil

@@ -194,6 +194,41 @@ func TestWorker_OurOwnGuardMovesNoRefundWhoseUnitIsSetAside(t *testing.T) {
 	}
 }
 
+// Whoever was shown a refund may put it on the chain for as long as its signature lives, whatever it has answered: it is looked for meanwhile.
+func TestWorker_WhatWasShownIsLookedForWhileItsSignatureLives(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	o, f, p := s.owe(t), newFakeChain(), &purse{}
+	f.head.Time = uint64(s.opened.Unix()) //nolint:gosec // of this century
+	f.settle = func(context.Context, chain.Signed) chain.Settlement {
+		return chain.Settlement{Status: chain.StatusUnknown, Err: errors.Join(s.limit(time.Hour), errNode)}
+	}
+	w := f.counted(t, s, p)
+	mustRun(t, w, o)
+	wantRefund(t, s, o, "it was shown", StateSent, time.Minute, 0)
+	p.limit = s.limit(time.Hour)
+	pgtest.Shift(t, s.db, 30*time.Second)
+	mustRun(t, w, s.owe(t)) // it finds the source out
+	wantRefund(t, s, o, "another one waits", StateSent, 30*time.Second, 0)
+	pgtest.Shift(t, s.db, 30*time.Second)
+	if due := s.takeDue(t, 10); len(due) != 1 || len(f.sent) != 1 {
+		t.Fatalf("%d are due, %d sent; want one to be looked for, and nothing sent again", len(due), len(f.sent))
+	}
+	mustRun(t, w, o)
+	wantRefund(t, s, o, "it is not there", StateSent, time.Minute, 0)
+	pgtest.Shift(t, s.db, 10*time.Minute)
+	s.takeDue(t, 10)
+	mustRun(t, w, o)
+	wantRefund(t, s, o, "its signature has lapsed", StateSent, time.Hour-11*time.Minute, 0)
+	f.used, f.paid, f.refund = true, &f.sent[0], network.Confirmations
+	pgtest.Shift(t, s.db, time.Hour)
+	s.takeDue(t, 10)
+	mustRun(t, w, o)
+	if r, _ := s.find(t, o); r.State != StateConfirmed {
+		t.Errorf("it is %s, want it found", r.State)
+	}
+}
+
 // It is due when its source may be asked again, also where nobody has told.
 func TestWorker_WhatWaitsIsDueExactlyWhenItsSourceIs(t *testing.T) {
 	t.Parallel()
