@@ -211,6 +211,9 @@ func (rs rails) refund() map[string]refund.Rail {
 // refundUnits are the units of a network as refunds use them.
 type refundUnits struct{ *facilitator.Failover }
 
+// Limited says why no refund can be sent now whose unit was set aside with a source.
+func (u refundUnits) Limited(unitOf string) error { return u.LimitedToRefund(unitOf) }
+
 // Reserve sets one aside for a refund.
 func (u refundUnits) Reserve(ctx context.Context, unitOf string) (refund.Reservation, error) {
 	reserved, err := u.ReserveRefund(ctx, unitOf)

@@ -140,7 +140,7 @@ func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, erro
 func (a *App) resumeRefunds(ctx context.Context, open rails) error {
 	for _, r := range open {
 		var working []string
-		if r.failover.Limited() == nil {
+		if r.failover.LimitedToRefund("") == nil {
 			working = r.failover.Sources()
 		}
 		if slices.ContainsFunc(r.nodes, func(name string) bool { return a.sources.Of(name).Ready() == nil }) {

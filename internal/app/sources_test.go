@@ -269,6 +269,40 @@ func TestSources_OurOwnGuardStopsNewPaymentsUntilMidnight(t *testing.T) {
 	}
 }
 
+// Our own guard stops new payments, and not the way back of what was taken before it: the unit of each refund was set aside with its payment.
+func TestSources_OurOwnGuardHoldsNoRefundUpOfWhatWasPaidBefore(t *testing.T) {
+	t.Parallel()
+	const name = "facilitator/hosted-a"
+	h := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
+	file := apptest.FacilitatorsFile(t, map[string]any{"metered": true, "runs_out": "prepaid", "guard": map[string]any{"floor": 20, "surge": 2}}, false, h)
+	reached := make(chan struct{})
+	w := newHostedWorldWith(t, apptest.Setup{Burst: 600}, []string{file}, false, func(answer http.ResponseWriter, r *http.Request) {
+		<-reached
+		apptest.Fails(answer, r)
+	}, h)
+	w.ShiftInto(t, "day", 24*time.Hour, 12*time.Hour)
+	if _, err := w.DB.Exec(t.Context(), `INSERT INTO source_days (source, day, used) VALUES ($1, (market_now() AT TIME ZONE 'UTC')::date, 17)`, name); err != nil {
+		t.Fatal(err)
+	}
+	payer := w.Payer(t, 2*apptest.PriceUnits)
+	terms := w.Challenge(t, w.ask)
+	paid := make(chan apptest.Answer, 1)
+	header := w.Sign(t, payer, terms)
+	go func() { paid <- w.Send(t, w.ask, header) }()
+	apptest.Eventually(t, "the first is paid", func() bool { return h.Asked.Load() == 1 })
+	wantOut(t, "the guard", w.Pay(t, payer, terms, w.ask), 12*time.Hour)
+	close(reached)
+	failed := <-paid
+	expect(t, "a failure after the guard was reached", failed, http.StatusBadGateway, "upstream_5xx")
+	w.AwaitRefund(t, failed.Call())
+	if n := unitsUsed(t, w.World, name); n != 19 {
+		t.Errorf("%d units are used, want those of the payment and of its refund", n)
+	}
+	if _, _, text := notices(t, w.World, "guard_reached", name); !strings.Contains(text, "refunds there go on") {
+		t.Errorf("the notice says of refunds: %q", text)
+	}
+}
+
 // A program that starts during an outage, or before its facilitator is there, starts: its pages are open, and it says what it waits for.
 func TestSources_AStartDuringAnOutageStarts(t *testing.T) {
 	t.Parallel()

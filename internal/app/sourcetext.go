@@ -63,7 +63,7 @@ func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + 
 func (k *keeper) effect(s source.Source, why source.Why) string {
 	switch s.Kind {
 	case source.KindFacilitator:
-		return k.settlesWithout(s)
+		return k.settlesWithout(s, why)
 	case source.KindRPC:
 		return "The other nodes of its network are used where there are some; where there is none, payments on it are refused with 503 and nobody is charged, and its refunds wait."
 	case source.KindMail:
@@ -77,11 +77,15 @@ func (k *keeper) effect(s source.Source, why source.Why) string {
 	return "What needs it waits."
 }
 
-// settlesWithout says, for each network of a facilitator, who has taken over.
-func (k *keeper) settlesWithout(s source.Source) string {
+// settlesWithout says, for each network of a facilitator, who has taken over. Our own guard keeps units for refunds.
+func (k *keeper) settlesWithout(s source.Source, why source.Why) string {
 	var said []string
 	for _, network := range k.serves[s.Name] {
 		others := k.others(network, s.Name)
+		if len(others) == 0 && why == source.Guarded {
+			said = append(said, fmt.Sprintf("Payments on %s are refused with 503 and nobody is charged; refunds there go on, from what is kept for them.", network))
+			continue
+		}
 		if len(others) == 0 {
 			said = append(said, fmt.Sprintf("Payments on %s are refused with 503 and nobody is charged; refunds there wait.", network))
 			continue

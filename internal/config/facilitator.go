@@ -145,6 +145,10 @@ func (r *report) facilitator(e facilitatorEntry, folder string, dev bool) Facili
 	if e.Kind == KindRemote {
 		r.remote(e, &f, folder, dev)
 		f.Source = r.source(e.sourceEntry)
+		if floor := f.Source.Guard.Floor; floor > 0 {
+			r.check("guard.floor", floor >= settlesFloorMin, floor, fmt.Sprintf("at least %d units a day: a call sets two aside, for its payment and its refund, "+
+				"and only the last tenth of a day's units is kept for the refunds that wait", settlesFloorMin))
+		}
 		return f
 	}
 	if e.URL != "" || e.TokenFile != "" || e.CDPKeyFile != "" {

@@ -46,9 +46,11 @@ func DefaultSource() Source { return Source{RunsOut: RunsOutRate, RetryWindow: t
 
 // Limits of what is said of a source.
 const (
-	retryWindowMin   = time.Minute
-	retryWindowMax   = 24 * time.Hour
-	guardFloorMax    = 1_000_000_000_000
+	retryWindowMin = time.Minute
+	retryWindowMax = 24 * time.Hour
+	guardFloorMax  = 1_000_000_000_000
+	// settlesFloorMin is the least floor of a facilitator: a tenth of it is the two units of one call.
+	settlesFloorMin  = 20
 	budgetURLMax     = 500
 	refusalsMax      = 16
 	refusalTextMax   = 200

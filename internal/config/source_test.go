@@ -47,16 +47,16 @@ func TestLoad_WhatIsSaidOfASourceIsStrict(t *testing.T) {
 		"a price with an exponent":             {`"unit_usd":"1e9"`, ".unit_usd"},
 		"a guard without a floor":              {`"guard":{"surge":3}`, ".guard.floor"},
 		"a floor of nothing":                   {`"guard":{"floor":0}`, ".guard.floor"},
-		"a floor of one, not metered":          {`"guard":{"floor":1}`, ""},
+		"a floor for ten calls, not metered":   {`"guard":{"floor":20}`, ""},
 		"a floor that nobody means":            {`"guard":{"floor":1000000000001}`, ".guard.floor"},
-		"a surge just below one":               {`"guard":{"floor":1,"surge":0.99}`, ".guard.surge"},
-		"a surge of one":                       {`"guard":{"floor":1,"surge":1}`, ""},
-		"a surge of a hundred":                 {`"guard":{"floor":1,"surge":100}`, ""},
-		"a surge just above it":                {`"guard":{"floor":1,"surge":100.01}`, ".guard.surge"},
-		"a surge of thousandths":               {`"guard":{"floor":1,"surge":1.001}`, ".guard.surge"},
-		"a surge with an exponent":             {`"guard":{"floor":1,"surge":1e1}`, ".guard.surge"},
-		"a surge in quotes":                    {`"guard":{"floor":1,"surge":"3"}`, ".guard.surge"},
-		"a guard with more":                    {`"guard":{"floor":1,"ceiling":3}`, `unknown field "ceiling"`},
+		"a surge just below one":               {`"guard":{"floor":20,"surge":0.99}`, ".guard.surge"},
+		"a surge of one":                       {`"guard":{"floor":20,"surge":1}`, ""},
+		"a surge of a hundred":                 {`"guard":{"floor":20,"surge":100}`, ""},
+		"a surge just above it":                {`"guard":{"floor":20,"surge":100.01}`, ".guard.surge"},
+		"a surge of thousandths":               {`"guard":{"floor":20,"surge":1.001}`, ".guard.surge"},
+		"a surge with an exponent":             {`"guard":{"floor":20,"surge":1e1}`, ".guard.surge"},
+		"a surge in quotes":                    {`"guard":{"floor":20,"surge":"3"}`, ".guard.surge"},
+		"a guard with more":                    {`"guard":{"floor":20,"ceiling":3}`, `unknown field "ceiling"`},
 		"a budget at no URL":                   {`"budget_url":"billing"`, ".budget_url"},
 		"a budget with a password in its URL":  {`"budget_url":"https://me:hunter2@x.example"`, ".budget_url"},
 		"a script as a budget":                 {`"budget_url":"javascript:alert(1)"`, ".budget_url"},
@@ -93,6 +93,20 @@ func TestLoad_WhatIsSaidOfASourceIsStrict(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A facilitator is asked for two units a call, so the last tenth of its cap has to have room for one. A node is asked for one unit at a time.
+func TestLoad_AFloorHasRoomForACallInItsLastTenth(t *testing.T) {
+	t.Parallel()
+	const low = `"guard":{"floor":19}`
+	_, err := Load(append(production(t), remoteFile(t, strings.Replace(remoteEntry, `"proof"`, low+`,"proof"`, 1))))
+	if err == nil || !strings.Contains(err.Error(), "facilitators[0].guard.floor: got 19") || !strings.Contains(err.Error(), "a call sets two aside") {
+		t.Errorf("%v, want one line that says why 19 is too low", err)
+	}
+	nodes := strings.Replace(networksText, `["http://127.0.0.1:8545"]`, `[{"url":"https://node.example/v2",`+low+`}]`, 1)
+	if _, err := Load(append(production(t), "MARKET_NETWORKS="+writeFile(t, "networks.json", nodes))); err != nil {
+		t.Errorf("a node: %v", err)
 	}
 }
 

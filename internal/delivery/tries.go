@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
-	sources "market/internal/source"
 )
 
 const (
@@ -84,11 +82,10 @@ func (p *Path) askedToPay() { p.tries.add(p.Now(), Tries{Challenges: 1}) }
 // tried counts what became of a payment that was to settle: on word says that a facilitator's word of it was believed. What the payer is at fault for
 // says nothing about us, and that no facilitator takes work is told by the notice of the one that is out.
 func (p *Path) tried(payer common.Address, s chain.Settlement, onWord bool) {
-	_, out := errors.AsType[*sources.LimitError](s.Err)
 	switch {
 	case onWord || s.Status == chain.StatusSettled:
 		p.tries.add(p.Now(), Tries{Settled: 1})
-	case !s.PayerFault && !out:
+	case !s.PayerFault && !limited(s.Err):
 		p.tries.add(p.Now(), Tries{Failed: 1, Payers: []common.Address{payer}})
 	}
 }

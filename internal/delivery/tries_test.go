@@ -72,6 +72,7 @@ func TestTries_WhatThePayerIsAtFaultForIsNoTrouble(t *testing.T) {
 		"never shown":                {chain.Settlement{Status: chain.StatusReleased}, false, Tries{Failed: 1}},
 		"unclear":                    {chain.Settlement{Status: chain.StatusUnknown}, false, Tries{Failed: 1}},
 		"no facilitator takes work":  {chain.Settlement{Status: chain.StatusUnknown, Err: errors.Join(&sources.LimitError{Source: "facilitator/x", Why: sources.Exhausted}, errors.New("x"))}, false, Tries{}},
+		"it only asks for a moment":  {chain.Settlement{Status: chain.StatusUnknown, Err: errors.Join(&sources.LimitError{Source: "facilitator/x", Why: sources.Paced}, errors.New("x"))}, false, Tries{Failed: 1}},
 		"refused for another reason": {chain.Settlement{Status: chain.StatusRejected}, false, Tries{Failed: 1}},
 	} {
 		p := &Path{Config: Config{Now: time.Now}}

@@ -49,10 +49,11 @@ func (p *Path) closed(cause error) *refusal.Error {
 	return refusal.New(call.NotReady, "%s; nothing was charged", whatIsOut(limit)).WithUntil(p.Now().Add(limit.Wait)).WithCause(cause)
 }
 
-// limited says whether an error comes from a source that takes no work.
+// limited says whether an error comes from a source that takes no work, which its own notice tells. Of one that only asks for a moment nobody is told: where
+// that is all it ever does, nothing settles, and these errors are what says so.
 func limited(err error) bool {
-	_, out := errors.AsType[*sources.LimitError](err)
-	return out
+	limit, out := errors.AsType[*sources.LimitError](err)
+	return out && limit.Why != sources.Paced
 }
 
 // soonest is the reason that ends first of those for which networks take no payment. What is not a limit may end at any moment.

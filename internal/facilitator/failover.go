@@ -40,6 +40,8 @@ type link interface {
 	// ready says whether it would settle if it took work, and limited whether it takes work.
 	ready(ctx context.Context) error
 	limited() error
+	// limitedToRefund is limited for a refund that wants n units of it.
+	limitedToRefund(n int64) error
 	// preferred says, without asking anybody, whether it is expected to work.
 	preferred(now time.Time) bool
 	// source is the name under which it is counted; empty where it is not.
@@ -105,7 +107,7 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 		if passed != nil {
 			got = chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: passed}
 		}
-		return f.orLimited(got)
+		return f.orLimited(s, got)
 	}
 	var (
 		shown bool
@@ -139,13 +141,13 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 		}
 	}
 	if !shown {
-		return f.orLimited(chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: errors.Join(errs...)})
+		return f.orLimited(s, chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: errors.Join(errs...)})
 	}
 	why := whyTrouble
 	if sent != (common.Hash{}) {
 		why = whyPending
 	}
-	return f.orLimited(unknown(sent, why, errors.Join(errs...)))
+	return f.orLimited(s, unknown(sent, why, errors.Join(errs...)))
 }
 
 // settleBy settles by one facilitator, in the turn that was reserved with it, or in one of its own. passed is why it was not asked.
@@ -213,5 +215,7 @@ func (o *ours) preferred(time.Time) bool { return !o.held.Load() }
 func (o *ours) reserve(context.Context, source.Class, int64) (*remote.Turn, error) { return nil, nil }
 
 func (o *ours) limited() error { return nil }
+
+func (o *ours) limitedToRefund(int64) error { return nil }
 
 func (o *ours) source() string { return "" }

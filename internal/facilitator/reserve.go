@@ -22,10 +22,23 @@ type Reservation struct {
 }
 
 // Limited says from memory why no facilitator takes work now; nil where one does. It is the *source.LimitError of the one that is to be asked first.
-func (f *Failover) Limited() error {
+func (f *Failover) Limited() error { return f.allLimited(link.limited) }
+
+// LimitedToRefund is Limited for a refund whose unit was set aside with the source unitOf; empty: it has none. Our own guard stops new payments long before
+// it stops refunds.
+func (f *Failover) LimitedToRefund(unitOf string) error {
+	return f.allLimited(func(l link) error {
+		if unitOf != "" && unitOf == l.source() {
+			return l.limitedToRefund(0)
+		}
+		return l.limitedToRefund(1)
+	})
+}
+
+func (f *Failover) allLimited(of func(link) error) error {
 	var earliest *source.LimitError
 	for _, l := range f.links {
-		limit, out := errors.AsType[*source.LimitError](l.limited())
+		limit, out := errors.AsType[*source.LimitError](of(l))
 		if !out {
 			return nil
 		}
@@ -98,12 +111,17 @@ func earlier(a, b *source.LimitError) *source.LimitError {
 	return a
 }
 
-// orLimited lets whoever settled know that nobody takes work now, where that is why it did not come to a proof: then it is known until when to wait.
-func (f *Failover) orLimited(got chain.Settlement) chain.Settlement {
+// orLimited lets whoever settled know that nobody takes work now, where that is why it did not come to a proof: then it is known until when to wait. Our own
+// guard is no reason for a refund that was shown: it had its unit.
+func (f *Failover) orLimited(s chain.Signed, got chain.Settlement) chain.Settlement {
 	if got.PayerFault || got.Status != chain.StatusReleased && got.Status != chain.StatusUnknown {
 		return got
 	}
-	if limit := f.Limited(); limit != nil {
+	limited := f.Limited
+	if f.classOf(s) == source.Refund {
+		limited = func() error { return f.allLimited(func(l link) error { return l.limitedToRefund(0) }) }
+	}
+	if limit := limited(); limit != nil {
 		got.Err = errors.Join(limit, got.Err)
 	}
 	return got
@@ -145,10 +163,13 @@ func taken(ctx context.Context) *Reservation {
 // UsesSetAside says that it is the unit which was set aside with the payment.
 func (r *Reservation) UsesSetAside() bool { return r != nil && r.aside }
 
+// Shown says that something has left us by it.
+func (r *Reservation) Shown() bool { return r != nil && r.turn != nil && r.turn.Shown() }
+
 // SetAside keeps one unit that is left for the refund of what was settled, and names the source that it is kept with: empty where none is kept, because
 // nothing is counted, or because another facilitator than the one that was reserved has settled.
 func (r *Reservation) SetAside() (unitOf string) {
-	if r == nil || r.turn == nil || !r.turn.Shown() || r.turn.Left() < 1 {
+	if !r.Shown() || r.turn.Left() < 1 {
 		return ""
 	}
 	r.keeps = 1

@@ -116,6 +116,35 @@ func TestFailover_Reserve_TheFirstThatTakesWorkElseWhoIsToBeAskedFirst(t *testin
 	}
 }
 
+// Our own guard stops new payments. Refunds go on: those whose unit is set aside to the last, the others as long as the cap has one.
+func TestFailover_LimitedToRefund_OurOwnGuardIsForNewPayments(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	c := g.counter(t)
+	pgtest.Freeze(t, g.db)
+	f := g.failover(c.link(t, nameA, newTeller(t, says{500, nil, "", nil})))
+	if _, err := f.Reserve(t.Context(), source.Settlement, 999); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Reserve(t.Context(), source.Settlement, 2); limitOf(err).Why != source.Guarded || limitOf(f.Limited()).Why != source.Guarded {
+		t.Errorf("a payment: %v, from memory %v; want the guard", err, f.Limited())
+	}
+	if err := f.LimitedToRefund(""); err != nil {
+		t.Errorf("a refund while a unit is left: %v", err)
+	}
+	back, err := f.ReserveRefund(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := chain.Signed{Authorization: chain.Authorization{From: g.treasury.Address()}}
+	if got := f.orLimited(s, chain.Settlement{Status: chain.StatusUnknown}); got.Err != nil {
+		t.Errorf("a refund that was left unclear under the guard: %v", got.Err)
+	}
+	if back.UsesSetAside() || limitOf(f.LimitedToRefund("")).Why != source.Guarded || f.LimitedToRefund(nameA) != nil {
+		t.Errorf("a refund %v, one whose unit is set aside %v", f.LimitedToRefund(""), f.LimitedToRefund(nameA))
+	}
+}
+
 // Two units are set aside before a payment is claimed. What the settlement and a refund do not need comes back.
 func TestFailover_Settle_ACallCostsWhatItWasShownAndWhatItsRefundWillCost(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,8 @@ func (t *theirs) ready(context.Context) error { return t.client.Settles(t.node.N
 
 func (t *theirs) limited() error { return t.client.Limited() }
 
+func (t *theirs) limitedToRefund(n int64) error { return t.client.LimitedToRefund(n) }
+
 func (t *theirs) reserve(ctx context.Context, class source.Class, n int64) (*remote.Turn, error) {
 	return t.client.Reserve(ctx, class, n)
 }

@@ -100,7 +100,13 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		return err
 	}
 	next, err := w.step(ctx, r)
-	if limit, out := errors.AsType[*source.LimitError](err); out {
+	limit, out := errors.AsType[*source.LimitError](err)
+	wait := retryAfter(r.Attempts)
+	if _, asked := errors.AsType[*askedError](err); asked && out && limit.Why == source.Paced {
+		// It has cost a unit, and the next may be answered the same: so this one backs off by itself, and nothing waits for that source, which is not out.
+		wait, out = max(wait, limit.Wait), false
+	}
+	if out {
 		// It is known why nothing is sent, and until when: no error, and no attempt.
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -110,7 +116,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		// The row is put off on a context of its own: the job's may be what ended the step.
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		return errors.Join(err, w.store.later(own, w.db, id, "", retryAfter(r.Attempts), 1, "the chain could not be read or written"))
+		return errors.Join(err, w.store.later(own, w.db, id, "", wait, 1, "the chain could not be read or written"))
 	}
 	if next.proof != nil {
 		crash.Before(crash.RefundConfirm)
@@ -190,10 +196,10 @@ func (w *Worker) confirmable(ctx context.Context, rail Rail, r Refund, fromBlock
 }
 
 // send shows a signed authorization to the chain: the one that is still valid, or a new one once all before it have lapsed.
-func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error) {
+func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (next verdict, err error) {
 	// Before anything is signed: a signature lives for minutes, and a source may be out for days.
 	if rail.Units != nil {
-		if err := rail.Units.Limited(); err != nil {
+		if err := rail.Units.Limited(r.UnitOf); err != nil {
 			return verdict{}, err
 		}
 	}
@@ -210,11 +216,11 @@ func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error)
 	if err != nil {
 		return verdict{}, err
 	}
-	defer end()
+	defer func() { err = errors.Join(err, end()) }()
 	s := rail.Sender.Settle(sending, signed)
 	if s.Status == chain.StatusUnknown && s.Transaction == (common.Hash{}) && s.Err != nil {
 		// Nobody says that it is on its way, so it is sent again; not every second, because a facilitator may count what it is asked.
-		return verdict{}, fmt.Errorf("send refund %s: %w", r.Payment.Call, s.Err)
+		return verdict{}, &askedError{fmt.Errorf("send refund %s: %w", r.Payment.Call, s.Err)}
 	}
 	switch s.Status {
 	case chain.StatusSettled, chain.StatusUnknown:
@@ -228,6 +234,11 @@ func (w *Worker) send(ctx context.Context, rail Rail, r Refund) (verdict, error)
 	}
 	return verdict{}, fmt.Errorf("send refund %s: settlement without a status", r.Payment.Call)
 }
+
+// An askedError is of a refund that was, or may have been, shown to somebody.
+type askedError struct{ error }
+
+func (e *askedError) Unwrap() error { return e.error }
 
 // authorize returns the authorization to show. waiting means that an earlier one neither lives nor is proved lapsed.
 func (w *Worker) authorize(ctx context.Context, rail Rail, r Refund) (signed chain.Signed, waiting bool, err error) {

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"testing"
+	"time"
 )
 
 func TestMeter_Reserve_WhenLittleIsLeftRefundsComeFirst(t *testing.T) {
@@ -27,6 +28,52 @@ func TestMeter_Reserve_WhenLittleIsLeftRefundsComeFirst(t *testing.T) {
 		t.Errorf("%d units were used, want all 100", s.Used)
 	}
 	f.wantTold("of the rest of that day")
+}
+
+// What Ready says once the guard was reached is for new work. A refund is held up only where nothing at all is left, and never by it where its unit was set aside.
+func TestMeter_ReadyToRefund_OurOwnGuardHoldsUpOnlyWhatFindsNoUnit(t *testing.T) {
+	t.Parallel()
+	of := hosted()
+	of.Guard = Guard{Floor: 100}
+	f := newFleet(t, of)
+	f.noon()
+	m := f.meter(0)
+	f.must(m, Settlement, 99)
+	f.refused(m, Settlement, 2, Guarded)
+	f.load()
+	if !isLimit(m.Ready(), Guarded) || m.ReadyToRefund(1) != nil {
+		t.Errorf("one unit is left: new work %v, a refund %v", m.Ready(), m.ReadyToRefund(1))
+	}
+	f.must(m, Refund, 1)
+	f.load()
+	if !isLimit(m.ReadyToRefund(1), Guarded) || m.ReadyToRefund(0) != nil {
+		t.Errorf("none is left: a refund %v, one whose unit was set aside %v", m.ReadyToRefund(1), m.ReadyToRefund(0))
+	}
+	f.must(m, Refund, 0).Report(t.Context(), noCredit)
+	if !isLimit(m.ReadyToRefund(0), Exhausted) {
+		t.Errorf("they stop us: %v", m.ReadyToRefund(0))
+	}
+}
+
+// A cap of 20 keeps two units for the refunds that wait, and a call wants two: with 17 used nobody is asked for a payment, and the day was used up.
+func TestMeter_Ready_NobodyIsAskedToPayForACallThatFindsNoUnits(t *testing.T) {
+	t.Parallel()
+	of := hosted()
+	of.Guard = Guard{Floor: 20, SurgePercent: 300}
+	f := newFleet(t, of)
+	f.noon()
+	f.waiting = Waiting{Refunds: 2}
+	m := f.meter(0)
+	f.must(m, Settlement, 17)
+	f.refused(m, Settlement, 2, Guarded)
+	f.load()
+	if !isLimit(m.Ready(), Guarded) {
+		t.Errorf("a call finds no units, and whether it may be offered is %v", m.Ready())
+	}
+	f.shift(24 * time.Hour)
+	if s := f.standing(); s.Busiest != 20 {
+		t.Errorf("the day counts as %d, want that it was used up", s.Busiest)
+	}
 }
 
 func TestMeter_Reserve_WhenNothingWaitsSettlementsUseAll(t *testing.T) {

@@ -33,6 +33,7 @@ type fleet struct {
 	mu   sync.Mutex
 	told []string
 	fail string // the hook that fails
+	slow bool   // what waits takes long to be resumed
 }
 
 func newFleet(t *testing.T, sources ...Source) *fleet {
@@ -59,9 +60,16 @@ func newPool(t *testing.T, url string) *pgxpool.Pool {
 
 func (f *fleet) hooks() Hooks {
 	return Hooks{
-		Out:    func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
-		Back:   func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
-		Resume: func(_ context.Context, _ pgx.Tx, s Source) error { return f.tell("resume", s, 0) },
+		Out:  func(_ context.Context, _ pgx.Tx, s Source, o Out) error { return f.tell("out", s, o.Why) },
+		Back: func(_ context.Context, _ pgx.Tx, s Source, was Why) error { return f.tell("back", s, was) },
+		Resume: func(ctx context.Context, tx pgx.Tx, s Source) error {
+			if f.slow {
+				if _, err := tx.Exec(ctx, `SELECT pg_sleep(20)`); err != nil {
+					return err
+				}
+			}
+			return f.tell("resume", s, 0)
+		},
 		Waiting: func(context.Context, string) (Waiting, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()

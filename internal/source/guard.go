@@ -66,5 +66,11 @@ func Ceiling(c Class, limit int64, w Waiting) int64 {
 	return limit - min(keep, tenth(limit))
 }
 
+// pieceOfWork is how many units new work wants at once: a call wants one for its payment and one for the refund that it may come to.
+const pieceOfWork = 2
+
+// usedUp says that there is no room for new work below the last tenth of a cap.
+func usedUp(used, limit int64) bool { return used > limit-tenth(limit)-pieceOfWork }
+
 // tenth is the last part of a cap, in which the classes differ.
 func tenth(limit int64) int64 { return limit / 10 }

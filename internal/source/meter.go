@@ -26,23 +26,35 @@ type sum struct{ back, denied int64 }
 // Source returns whose meter it is.
 func (m *Meter) Source() Source { return m.of }
 
-// Ready says from memory what a reservation would meet now: nil, or a *LimitError. It may be late by a notification; what decides is the reservation.
+// Ready says from memory what new work would meet now: nil, or a *LimitError. It may be late by a notification; what decides is the reservation.
 func (m *Meter) Ready() error {
 	seen, at := m.look()
+	return m.ready(seen, at, closed(m.of.Guard, seen))
+}
+
+// ReadyToRefund is Ready for a refund that wants n units, 0 where its unit was set aside before: our own guard holds it up only where the cap has no room
+// for them at all.
+func (m *Meter) ReadyToRefund(n int64) error {
+	seen, at := m.look()
+	limit := Cap(m.of.Guard, seen.busiest)
+	return m.ready(seen, at, seen.guards(seen.day, limit) && n > 0 && seen.used > limit-n)
+}
+
+func (m *Meter) ready(seen reading, at time.Time, full bool) error {
 	if seen.at.IsZero() {
 		return nil
 	}
-	if e := m.obstacle(seen, at, closed(m.of.Guard, seen)); e != nil {
+	if e := m.obstacle(seen, at, full); e != nil {
 		return e
 	}
 	return nil
 }
 
-// closed says whether new work is sent away because of our own guard. After it was reached, work is let in again when a tenth of the cap is there: what
-// little comes back of what was under way would be offered to many who then do not get it.
+// closed says whether new work is sent away because of our own guard. After it was reached, work is let in again when there is room for it below the last
+// tenth of the cap: what little comes back of what was under way would be offered to many who then do not get it.
 func closed(g Guard, seen reading) bool {
 	limit := Cap(g, seen.busiest)
-	return seen.guards(seen.day, limit) && seen.used >= limit-tenth(limit)
+	return seen.guards(seen.day, limit) && usedUp(seen.used, limit)
 }
 
 // obstacle is why a source may not be asked: the reason that lasts longest, because before its end the others do not help.

@@ -30,9 +30,26 @@ func (m *Meter) change(ctx context.Context, with func(ctx context.Context, tx pg
 	m.note(got)
 }
 
+// The statements of a hook end long before changeTime does: a deadline of the context would end the transaction and not only the hook's part of it. A rolled
+// back part has its own setting undone.
+const (
+	hookTimeSQL = `SET LOCAL statement_timeout = '1s'`
+	anyTimeSQL  = `SET LOCAL statement_timeout TO DEFAULT`
+)
+
 // hook calls one of the hooks in a part of the transaction of its own, and says whether it went well: what was learnt of a source is kept in any case.
 func (m *Meter) hook(ctx context.Context, tx pgx.Tx, call func(pgx.Tx) error) bool {
-	if err := pgx.BeginFunc(ctx, tx, call); err != nil {
+	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, hookTimeSQL); err != nil {
+			return err
+		}
+		if err := call(tx); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, anyTimeSQL)
+		return err
+	})
+	if err != nil {
 		m.r.trouble(fmt.Errorf("tell of source %s: %w", m.of.Name, err))
 		return false
 	}
@@ -75,7 +92,7 @@ func (m *Meter) stop(ctx context.Context) {
 		if err := s.keep(ctx, tx, m.of.Name); err != nil {
 			return err
 		}
-		if s.used < limit-tenth(limit) {
+		if !usedUp(s.used, limit) {
 			return nil // one request asked for more than a day has: the day was not used up
 		}
 		_, err := tx.Exec(ctx, guardedSQL, m.of.Name, s.day, limit) // the last statement: all reservations change this row

@@ -236,6 +236,22 @@ func TestMeter_Reserve_APaceIsKeptByAllReplicas(t *testing.T) {
 	f.wantTold("of a pace")
 }
 
+// What waits for a source may be locked, or much: that it works again is kept all the same, or it would be out for one more window, and the next.
+func TestGrant_Report_AHookThatTakesLongLosesNothingOfWhatWasLearnt(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, hosted())
+	f.noon()
+	f.ask(f.meter(0), noCredit)
+	f.shift(time.Hour)
+	f.slow, f.fail = true, "none: but there is an error to be told"
+	f.ask(f.meter(0), worked)
+	f.load()
+	if err := f.meter(1).Ready(); err != nil {
+		t.Errorf("it was topped up, and is asked for as %v", err)
+	}
+	f.wantTold("of what was too slow", "out exhausted", "back exhausted")
+}
+
 // Nobody could be told: what was learnt is kept all the same, and the next occasion tells.
 func TestGrant_Report_WhereNobodyCanBeToldTheStopHoldsAllTheSame(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func growthIncidents() []incident {
 
 // guarded is how a facilitator is configured whose use is watched: a floor that no traffic of these tests reaches by itself.
 func guarded() map[string]any {
-	return map[string]any{"metered": true, "runs_out": "prepaid", "unit_usd": "0.001", "guard": map[string]any{"floor": 10, "surge": 3}}
+	return map[string]any{"metered": true, "runs_out": "prepaid", "unit_usd": "0.001", "guard": map[string]any{"floor": 20, "surge": 3}}
 }
 
 // spend makes calls until the facilitator was asked so often or somebody is turned away, and returns how many were served and how many turned away.

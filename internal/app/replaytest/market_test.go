@@ -62,7 +62,7 @@ func newMarketWith(t *testing.T, setup apptest.Setup, says map[string]any, payme
 
 // prepaid is how a facilitator is configured that runs out of a balance.
 func prepaid() map[string]any {
-	return map[string]any{"metered": true, "runs_out": "prepaid", "budget_url": billing, "unit_usd": "0.001", "guard": map[string]any{"floor": 10, "surge": 3}}
+	return map[string]any{"metered": true, "runs_out": "prepaid", "budget_url": billing, "unit_usd": "0.001", "guard": map[string]any{"floor": 20, "surge": 3}}
 }
 
 // sign returns so many payments.

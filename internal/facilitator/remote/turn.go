@@ -11,6 +11,7 @@ import (
 // A Meter counts what the facilitator is asked that may cost money, and knows while it takes no work: a *source.Meter.
 type Meter interface {
 	Ready() error
+	ReadyToRefund(n int64) error
 	Out() bool
 	Reserve(ctx context.Context, class source.Class, n int64) (*source.Grant, error)
 }
@@ -41,6 +42,14 @@ func (c *Client) Limited() error {
 		return nil
 	}
 	return c.opts.Meter.Ready()
+}
+
+// LimitedToRefund is Limited for a refund that wants n units, 0 where its unit is set aside with the facilitator.
+func (c *Client) LimitedToRefund(n int64) error {
+	if c.opts.Meter == nil {
+		return nil
+	}
+	return c.opts.Meter.ReadyToRefund(n)
 }
 
 // Source is the name under which the facilitator is counted.
