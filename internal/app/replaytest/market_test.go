@@ -17,6 +17,8 @@ const (
 	billing = "https://facilitator.example/billing"
 	// signedFor is how long a payment of these tests may be used, in seconds of the chain.
 	signedFor = 110
+	// refundFor is how long a refund may be sent, in the same.
+	refundFor = 600
 	// usual is how many units a normal day took before the incident.
 	usual = 40
 )
@@ -98,14 +100,15 @@ func (m *market) offers(t *testing.T, yes bool) {
 	}
 }
 
-// lapse lets the time of all payments pass that were signed until now.
+// lapse lets the time of all payments and refunds pass that were signed until now: a refund of which a little is left waits for the rest of it, and no block
+// comes in an outage.
 func (m *market) lapse(t *testing.T) {
 	t.Helper()
 	head, err := m.Chain.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Lapse(t, head.Time+signedFor+60, 2)
+	m.Lapse(t, head.Time+refundFor+60, 2)
 }
 
 // subjects are those of the operator's mails.
