@@ -192,9 +192,9 @@ func secondFacilitator(t *testing.T) string {
 	first, second := apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles), apptest.NewHosted(t, apptest.SupportsUs, apptest.Settles)
 	says := prepaid()
 	says["guard"] = map[string]any{"floor": 10_000, "surge": 3} // the second one has no week behind it
-	m := newMarket(t, says, 1<<12, first, second)
+	m := newMarket(t, says, 1<<14, first, second)
 	first.SetCredit(false)
-	hours, calls := size(t, 12, 9*24), size(t, 2, 8)
+	hours, calls := size(t, 12, 72), size(t, 2, 4)
 	expect(t, "the payment that finds it out", m.pay(t, m.sign(t, 1))[0], http.StatusOK, "")
 	apptest.Eventually(t, "the operator is told", func() bool { return m.mails(refuses) == 1 })
 	heard, served := first.Heard.Load(), 1
