@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -63,14 +62,9 @@ func (s *Server) listAppeals(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := page.limited(); err != nil {
+	before, err := page.before()
+	if err != nil {
 		return err
-	}
-	var before uuid.UUID
-	if page.cursor != "" {
-		if before, err = uuid.Parse(page.cursor); err != nil || before.String() != page.cursor {
-			return badParameter("cursor", "is not one that we gave out")
-		}
 	}
 	ctx := c.Request().Context()
 	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
@@ -81,33 +75,10 @@ func (s *Server) listAppeals(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(appeals) > page.limit {
-		appeals = appeals[:page.limit]
-		next = appeals[page.limit-1].ID.String()
-	}
+	appeals, next := cut(appeals, page.limit, func(x delivery.Appeal) uuid.UUID { return x.ID })
 	views := make([]appealView, 0, len(appeals))
 	for _, a := range appeals {
 		views = append(views, appealViewOf(a))
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "next_cursor": next})
-}
-
-// before is the row that the page begins after, in a list of which the cursor is the id of the last row shown; the zero id on the first page.
-func (p page) before() (id uuid.UUID, err error) {
-	if err := p.limited(); err != nil || p.cursor == "" {
-		return id, err
-	}
-	if id, err = uuid.Parse(p.cursor); err != nil || id.String() != p.cursor {
-		return id, badParameter("cursor", "is not one that we gave out")
-	}
-	return id, nil
-}
-
-// limited refuses a page of a size that none has.
-func (p page) limited() error {
-	if p.limit < 1 || p.limit > catalog.ListLimitMax {
-		return badParameter("limit", fmt.Sprintf("must be a whole number from 1 to %d", catalog.ListLimitMax))
-	}
-	return nil
 }

@@ -111,14 +111,9 @@ func (s *Server) listLetters(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := page.limited(); err != nil {
+	before, err := page.before()
+	if err != nil {
 		return err
-	}
-	var before uuid.UUID
-	if page.cursor != "" {
-		if before, err = uuid.Parse(page.cursor); err != nil || before.String() != page.cursor {
-			return badParameter("cursor", "is not one that we gave out")
-		}
 	}
 	ctx := c.Request().Context()
 	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
@@ -129,11 +124,7 @@ func (s *Server) listLetters(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(letters) > page.limit {
-		letters = letters[:page.limit]
-		next = letters[page.limit-1].ID.String()
-	}
+	letters, next := cut(letters, page.limit, func(x letter.Logged) uuid.UUID { return x.ID })
 	views := make([]letterView, 0, len(letters))
 	for _, l := range letters {
 		views = append(views, s.letterViewOf(l))

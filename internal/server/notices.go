@@ -126,11 +126,7 @@ func (s *Server) readNotices(c echo.Context) ([]notify.Listed, page, string, err
 	if err != nil {
 		return nil, page{}, "", err
 	}
-	next := ""
-	if len(notices) > list.limit {
-		notices = notices[:list.limit]
-		next = notices[list.limit-1].ID.String()
-	}
+	notices, next := cut(notices, list.limit, func(x notify.Listed) uuid.UUID { return x.ID })
 	return notices, list, next, nil
 }
 

@@ -64,10 +64,6 @@ func (s *Server) readOutages(c echo.Context) ([]outage.Outage, page, string, err
 	if err != nil {
 		return nil, page{}, "", err
 	}
-	next := ""
-	if len(outages) > list.limit {
-		outages = outages[:list.limit]
-		next = outages[list.limit-1].ID.String()
-	}
+	outages, next := cut(outages, list.limit, func(x outage.Outage) uuid.UUID { return x.ID })
 	return outages, list, next, nil
 }
