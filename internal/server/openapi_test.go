@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -25,7 +26,7 @@ import (
 )
 
 func newTestServer() *Server {
-	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop()})
+	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop(), Now: time.Now})
 }
 
 var parameter = regexp.MustCompile(`:([a-z]+)`)
