@@ -74,6 +74,8 @@ const (
 	InvalidParameter Reason = "invalid_parameter"
 	Unauthorized     Reason = "unauthorized"
 	Conflict         Reason = "conflict"
+	// PlanLimit is a request for more than the plan of its account has.
+	PlanLimit Reason = "plan_limit"
 	// RevisionChanged is an edit of a listing that somebody else edited since its editor read it.
 	RevisionChanged Reason = "revision_changed"
 	Internal        Reason = "internal"
@@ -151,6 +153,7 @@ var answers = []struct {
 	{InvalidParameter, Caller},
 	{Unauthorized, Caller},
 	{Conflict, Caller},
+	{PlanLimit, Caller},
 	{RevisionChanged, Caller},
 	{Internal, Platform},
 }
