@@ -175,7 +175,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
+		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, Terms: terms, PlanOf: a.planOf, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
 		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
