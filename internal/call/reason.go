@@ -73,6 +73,8 @@ const (
 	InvalidRequest   Reason = "invalid_request"
 	InvalidParameter Reason = "invalid_parameter"
 	Unauthorized     Reason = "unauthorized"
+	Forbidden        Reason = "forbidden" // who asks is known, and may not
+	TooMany          Reason = "too_many"  // requests of one network to an address that takes a few
 	Conflict         Reason = "conflict"
 	// PlanLimit is a request for more than the plan of its account has.
 	PlanLimit Reason = "plan_limit"
@@ -152,6 +154,8 @@ var answers = []struct {
 	{InvalidRequest, Caller},
 	{InvalidParameter, Caller},
 	{Unauthorized, Caller},
+	{Forbidden, Caller},
+	{TooMany, Caller},
 	{Conflict, Caller},
 	{PlanLimit, Caller},
 	{RevisionChanged, Caller},

@@ -96,9 +96,9 @@ type Config struct {
 	RestoredAt time.Time
 	// ExposureUSD is what may be unproved at once on each network, in US dollars; needed where a rail has Words.
 	ExposureUSD decimal.Decimal
-	// Terms are what the plans of owners promise, and what holds where a service has no owner; PlanOf names the plan that an account has now, from memory
+	// Plans are what those of owners promise, and what holds where a service has no owner; PlanOf names the plan that an account has now, from memory
 	// alone. nil: no account has one.
-	Terms  plan.Terms
+	Plans  plan.Terms
 	PlanOf func(account uuid.UUID) string
 	// OnError hears of what went wrong and changed no answer; it must not block.
 	OnError func(err error)

@@ -12,14 +12,14 @@ import (
 // limitsOf is what holds for a service: the plan that its owner has now, or the operator's terms where it has none. It reads memory alone.
 func (p *Path) limitsOf(s *catalog.Service) plan.Limits {
 	if s.OwnerID == (uuid.UUID{}) || p.PlanOf == nil {
-		return p.Terms.Of(false, "")
+		return p.Plans.Of(false, "")
 	}
-	return p.Terms.Of(true, p.PlanOf(s.OwnerID))
+	return p.Plans.Of(true, p.PlanOf(s.OwnerID))
 }
 
 // rankOf is how new calls of a service stand among those of others when little is left of a source.
 func (p *Path) rankOf(s *catalog.Service) int {
-	rank, _ := p.Terms.Table.Rank(p.limitsOf(s).Priority)
+	rank, _ := p.Plans.Table.Rank(p.limitsOf(s).Priority)
 	return rank
 }
 

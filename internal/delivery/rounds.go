@@ -33,7 +33,7 @@ var usualRounds = Rounds{Every: time.Hour, Checks: 100, After: 7 * 24 * time.Hou
 // rounds are the usual ones, as often as the plans say.
 func (p *Path) rounds() Rounds {
 	r := usualRounds
-	r.Every, r.Plans = cmp.Or(p.Terms.Unowned.ProbeEvery, r.Every), p.Terms.Table
+	r.Every, r.Plans = cmp.Or(p.Plans.Unowned.ProbeEvery, r.Every), p.Plans.Table
 	return r
 }
 

@@ -68,6 +68,8 @@ var statusOf = map[call.Reason]int{
 	call.InvalidParameter: http.StatusBadRequest,
 	call.Unauthorized:     http.StatusUnauthorized,
 	call.PlanLimit:        http.StatusForbidden,
+	call.Forbidden:        http.StatusForbidden,
+	call.TooMany:          http.StatusTooManyRequests,
 	call.Internal:         http.StatusInternalServerError,
 }
 
