@@ -100,6 +100,12 @@ type Config struct {
 	OnError func(err error)
 	// Own are the addresses of our own scanners and monitoring.
 	Own []netip.Prefix
+	// TrialCallsMax is how many trial calls a day of each endpoint the plan of an account allows; nil: no account has a plan. It reads memory alone,
+	// and is not asked about listings that nobody owns: those are the operator's.
+	TrialCallsMax func(owner uuid.UUID) int
+	// IsOwner says whether a wallet is that of an account, or the account was seen at an address in the last 30 days; nil: no listing has an owner.
+	// The zero wallet is nobody's. It reads memory alone: it is asked on the way of every call.
+	IsOwner func(owner uuid.UUID, wallet common.Address, from netip.Addr) bool
 }
 
 // Path is the paid path and the trial path.

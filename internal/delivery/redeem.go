@@ -110,14 +110,20 @@ func optional(err error) *refusal.Error {
 const (
 	tidyEvery = time.Minute
 	tidyMax   = 1000
+	// trialsTidyMax is more: on the first minute of a day all rows of the day before are over.
+	trialsTidyMax = 10_000
 )
 
-// Tidy deletes what nobody may have any more, until ctx ends: answers and sign-ins whose time is over. Every replica runs it.
+// Tidy deletes what nobody may have any more or needs, until ctx ends: answers and sign-ins whose time is over, and the counts of past days' trial calls.
+// Every replica runs it.
 func (p *Path) Tidy(ctx context.Context) {
 	Every(ctx, tidyEvery, func(ctx context.Context) {
 		_, err := p.Answers.DeleteExpired(ctx, p.DB, tidyMax)
 		if err == nil {
 			_, err = siwx.Store{}.DeleteExpired(ctx, p.DB, tidyMax)
+		}
+		if err == nil {
+			err = forgetTrials(ctx, p.DB, trialsTidyMax)
 		}
 		if err != nil && ctx.Err() == nil {
 			p.OnError(fmt.Errorf("tidy: %w", err))
