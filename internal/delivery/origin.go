@@ -18,12 +18,9 @@ func (p *Path) originOf(r Request) call.Origin {
 
 // isOwner says whether a request comes from who owns the listing that it is for.
 func (p *Path) isOwner(r Request) bool {
-	owner := ownerOf(r.Target.Service)
+	owner := r.Target.Service.OwnerID
 	return p.IsOwner != nil && owner != (uuid.UUID{}) && p.IsOwner(owner, r.wallet, r.Source)
 }
-
-// ownerOf is the account that owns a listing; zero: nobody's, it is the operator's own.
-func ownerOf(*catalog.Service) uuid.UUID { return uuid.UUID{} }
 
 // originOf is the one place where it is decided whose traffic a request is, and with that whether it is evidence. own are our own addresses, foundAt says
 // whether a service answers at an address, and isOwner whether its owner pays, signs in or was seen there. All three are read from memory: what they do

@@ -22,7 +22,7 @@ type trialLimits struct{ perDay, perCaller int }
 // for each call, so that another plan holds from the next one on.
 func (p *Path) trialLimitsOf(s *catalog.Service, e *catalog.Endpoint) trialLimits {
 	l := trialLimits{perDay: e.TrialCallsPerDay}
-	if owner := ownerOf(s); p.TrialCallsMax != nil && owner != (uuid.UUID{}) {
+	if owner := s.OwnerID; p.TrialCallsMax != nil && owner != (uuid.UUID{}) {
 		l.perDay = max(0, min(l.perDay, p.TrialCallsMax(owner)))
 	}
 	l.perCaller = l.perDay
