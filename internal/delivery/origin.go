@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/google/uuid"
+	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/call"
 	"market/internal/catalog"
@@ -16,10 +16,15 @@ func (p *Path) originOf(r Request) call.Origin {
 	return originOf(r, p.Own, p.Upstream.FoundAt, p.isOwner)
 }
 
-// isOwner says whether a request comes from who owns the listing that it is for.
+// isOwner says whether a request comes from who owns the listing that it is for: it is paid or signed in with that account's wallet, or comes from an
+// address at which the account was seen. It is that very address, and not the network around it.
 func (p *Path) isOwner(r Request) bool {
-	owner := r.Target.Service.OwnerID
-	return p.IsOwner != nil && owner != (uuid.UUID{}) && p.IsOwner(owner, r.wallet, r.Source)
+	if p.OwnerOf == nil {
+		return false
+	}
+	owner, known := p.OwnerOf(r.Target.Service.OwnerID)
+	byWallet := r.wallet != (common.Address{}) && r.wallet == owner.Wallet
+	return known && (byWallet || slices.Contains(owner.Addresses, r.Source))
 }
 
 // originOf is the one place where it is decided whose traffic a request is, and with that whether it is evidence. own are our own addresses, foundAt says

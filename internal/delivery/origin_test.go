@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/identity"
 )
 
 func TestOriginOf_OwnAddressesProvidersAndStrangersAreToldApart(t *testing.T) {
@@ -56,6 +58,43 @@ func TestOriginOf_OwnAddressesProvidersAndStrangersAreToldApart(t *testing.T) {
 		r := Request{Target: catalog.Target{Service: tt.service}, Source: netip.MustParseAddr(tt.source), Stranger: tt.stranger, wallet: tt.wallet}
 		if got := originOf(r, own, foundAt, isOwner); got != tt.want {
 			t.Errorf("%s: origin %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+func TestIsOwner_ByTheWalletAndTheAddressesOfTheAccountAlone(t *testing.T) {
+	t.Parallel()
+	account, nobody := uuid.New(), uuid.UUID{}
+	wallet, none := common.Address{0x0a}, common.Address{}
+	office := netip.MustParseAddr("203.0.113.77")
+	owners := map[uuid.UUID]identity.Owner{account: {Wallet: wallet, Addresses: []netip.Addr{netip.MustParseAddr("2001:db8::1"), office}}}
+	p := &Path{Config: Config{OwnerOf: func(id uuid.UUID) (identity.Owner, bool) {
+		owner, known := owners[id]
+		return owner, known
+	}}}
+	for name, tt := range map[string]struct {
+		owner  uuid.UUID
+		wallet common.Address
+		from   string
+		want   bool
+	}{
+		"its wallet":                     {account, wallet, "198.51.100.1", true},
+		"another wallet":                 {account, common.Address{0x0b}, "198.51.100.1", false},
+		"no wallet":                      {account, none, "198.51.100.1", false},
+		"an address of its":              {account, none, "203.0.113.77", true},
+		"another of them":                {account, none, "2001:db8::1", true},
+		"the network of one":             {account, none, "203.0.113.78", false},
+		"at a listing of the operator's": {nobody, wallet, "203.0.113.77", false},
+		"no wallet at such a listing":    {nobody, none, "198.51.100.1", false},
+		"an account that is not known":   {uuid.New(), wallet, "203.0.113.77", false},
+		"nor is its wallet the zero one": {uuid.New(), none, "198.51.100.1", false},
+	} {
+		r := Request{Target: catalog.Target{Service: &catalog.Service{OwnerID: tt.owner}}, wallet: tt.wallet, Source: netip.MustParseAddr(tt.from)}
+		if got := p.isOwner(r); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+		if (&Path{}).isOwner(r) {
+			t.Errorf("%s: somebody is the owner where no account is known", name)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/cooldown"
+	"market/internal/identity"
 	"market/internal/payment"
 	"market/internal/readiness"
 	"market/internal/replica"
@@ -103,9 +104,9 @@ type Config struct {
 	// TrialCallsMax is how many trial calls a day of each endpoint the plan of an account allows; nil: no account has a plan. It reads memory alone,
 	// and is not asked about listings that nobody owns: those are the operator's.
 	TrialCallsMax func(owner uuid.UUID) int
-	// IsOwner says whether a wallet is that of an account, or the account was seen at an address in the last 30 days; nil: no listing has an owner.
-	// The zero wallet is nobody's. It reads memory alone: it is asked on the way of every call.
-	IsOwner func(owner uuid.UUID, wallet common.Address, from netip.Addr) bool
+	// OwnerOf returns what is known of an account that owns listings, as identity.Board does; nil: nothing. It reads memory alone: it is asked on the way
+	// of every call.
+	OwnerOf func(account uuid.UUID) (identity.Owner, bool)
 }
 
 // Path is the paid path and the trial path.

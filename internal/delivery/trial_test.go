@@ -119,7 +119,7 @@ func TestTakeTrial_NoneIsTakenWhereTheServiceIsNotAsked(t *testing.T) {
 		}, standing{}},
 		"its endpoint is retired": {retireEndpoint, standing{}},
 		"retired": {func(t *testing.T, s shelf) {
-			if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, "withdrawn"); err != nil {
+			if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, catalog.AdminToken, "withdrawn"); err != nil {
 				t.Fatal(err)
 			}
 		}, standing{}},
@@ -308,6 +308,67 @@ func TestTakeTrial_NoLimitIsExceededAndNothingThatFitsIsLeft(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Each limit is kept against who looked before the one before it was committed: its look says that there is one left, and there is none. The day's place
+// that it would have taken stays for somebody else.
+func TestTakeTrial_OneThatLookedTooEarlyGetsNoneAndTakesNone(t *testing.T) {
+	t.Parallel()
+	here, there := netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.0.3.0/24")
+	wallet := common.Address{0xca}
+	for name, tt := range map[string]struct {
+		limits        trialLimits
+		first, second trialCaller
+	}{
+		"the day":     {trialLimits{1, 1}, trialCaller{network: here}, trialCaller{network: there}},
+		"the network": {trialLimits{5, 1}, trialCaller{network: here}, trialCaller{network: here, wallet: wallet}},
+		"the wallet":  {trialLimits{5, 1}, trialCaller{network: here, wallet: wallet}, trialCaller{network: there, wallet: wallet}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf(t)
+			tx, err := s.db.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback(t.Context()) }()
+			if got, err := takeTrial(t.Context(), tx, s.service.ID, s.endpoint.ID, tt.limits, tt.first); err != nil || !got.taken {
+				t.Fatalf("the first: taken %v, %v", got.taken, err)
+			}
+			var (
+				wg     sync.WaitGroup
+				second takenTrial
+				failed error
+			)
+			wg.Go(func() {
+				second, failed = takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, tt.limits, tt.second)
+			})
+			s.awaitWaiting(t)
+			if err := tx.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wg.Wait()
+			if failed != nil || second.taken {
+				t.Errorf("the second: taken %v, %v; want none", second.taken, failed)
+			}
+			got := s.trialRows(t)
+			if got.Days != 1 || got.Used != 1 || got.ByNetwork != 1 || got.ByWallet > 1 {
+				t.Errorf("rows %+v, want those of the first alone", got)
+			}
+		})
+	}
+}
+
+// awaitWaiting waits until a statement waits for the row of another one.
+func (s shelf) awaitWaiting(t *testing.T) {
+	t.Helper()
+	for waiting := false; !waiting; {
+		const waitingSQL = `
+SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%trial_days%')`
+		if err := s.db.QueryRow(t.Context(), waitingSQL).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
