@@ -105,9 +105,6 @@ type Config struct {
 	OnError func(err error)
 	// Own are the addresses of our own scanners and monitoring.
 	Own []netip.Prefix
-	// TrialCallsMax is how many trial calls a day of each endpoint the plan of an account allows; nil: no account has a plan. It reads memory alone,
-	// and is not asked about listings that nobody owns: those are the operator's.
-	TrialCallsMax func(owner uuid.UUID) int
 	// OwnerOf returns what is known of an account that owns listings, as identity.Board does; nil: nothing. It reads memory alone: it is asked on the way
 	// of every call.
 	OwnerOf func(account uuid.UUID) (identity.Owner, bool)

@@ -21,10 +21,7 @@ type trialLimits struct{ perDay, perCaller int }
 // trialLimitsOf are those of a listed endpoint as its provider and the plan of its owner have them now: what is less holds. They are worked out anew
 // for each call, so that another plan holds from the next one on.
 func (p *Path) trialLimitsOf(s *catalog.Service, e *catalog.Endpoint) trialLimits {
-	l := trialLimits{perDay: e.TrialCallsPerDay}
-	if owner := s.OwnerID; p.TrialCallsMax != nil && owner != (uuid.UUID{}) {
-		l.perDay = max(0, min(l.perDay, p.TrialCallsMax(owner)))
-	}
+	l := trialLimits{perDay: p.limitsOf(s).TrialCalls(e.TrialCallsPerDay)}
 	l.perCaller = l.perDay
 	if e.TrialCallsPerCaller > 0 {
 		l.perCaller = min(l.perCaller, e.TrialCallsPerCaller)

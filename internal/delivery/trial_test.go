@@ -15,6 +15,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/plan"
 	"market/internal/postgres/pgtest"
 )
 
@@ -501,7 +502,8 @@ func TestTrialLimits_ThePlanOfTheOwnerBoundsWhatItsListingOffers(t *testing.T) {
 		"an endpoint without trial calls":  {0, 0, 10, owner, trialLimits{0, 0}},
 		"a share that outlived its number": {2, 5, 10, owner, trialLimits{2, 2}},
 	} {
-		p := &Path{Config: Config{TrialCallsMax: func(uuid.UUID) int { return tt.plan }}}
+		table := plan.Table{{Name: "small", Limits: plan.Limits{TrialCallsPerDay: tt.plan}}}
+		p := &Path{Config: Config{Plans: plan.NewTerms(table, 0, 0), PlanOf: func(uuid.UUID) string { return "small" }}}
 		s, e := &catalog.Service{OwnerID: tt.owner}, &catalog.Endpoint{TrialCallsPerDay: tt.perDay, TrialCallsPerCaller: tt.perCaller}
 		if got := p.trialLimitsOf(s, e); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
