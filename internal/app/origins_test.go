@@ -3,6 +3,9 @@ package app_test
 import (
 	"net/http"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"market/internal/app/apptest"
 	"market/internal/notify"
@@ -146,5 +149,66 @@ func TestOrigins_OurOwnSuccessClearsNothing(t *testing.T) {
 	}
 	if open := w.OpenStrikes(t, s.Slug); len(open) != 0 {
 		t.Errorf("open strikes after somebody's success: %v", open)
+	}
+}
+
+const ownedSQL = `
+WITH account AS (INSERT INTO accounts (id, wallet) VALUES ($1, $2)), seen AS (
+	INSERT INTO account_addresses (account_id, address, seen_at) SELECT $1, address, market_now() - ago
+	  FROM unnest($3::inet[], $4::interval[]) AS a (address, ago)
+)
+UPDATE services SET owner_id = $1 WHERE slug = $5`
+
+// A provider is one, too, by the wallet that its account is and by where that was used in the last 30 days: it can neither clear its strikes nor get one
+// by calls from anywhere else than its server. What it knows of that, the paid path has in memory.
+func TestOrigins_AnOwnersCallsMoveNothing(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t, "MARKET_TRUSTED_PROXIES=127.0.0.1/32")
+	const office, longAgo, elsewhere = "203.0.113.77", "203.0.113.88", "198.51.100.7"
+	key, wallet := apptest.NewKey(t)
+	w.Mint(t, wallet.Address(), 10*apptest.PriceUnits)
+	stranger := w.Payer(t, 10*apptest.PriceUnits)
+	s := w.List(t, "owned", apptest.Fails, map[string]any{"trial_calls_per_day": 20})
+	other := w.List(t, "anothers", apptest.Fails, map[string]any{"trial_calls_per_day": 20})
+	address := wallet.Address()
+	_, err := w.DB.Exec(t.Context(), ownedSQL, uuid.New(), address[:], []string{office, longAgo}, []time.Duration{29 * 24 * time.Hour, 31 * 24 * time.Hour}, s.Slug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := w.Replica(t) // it has read who owns what before it is asked
+	asking := func(s *apptest.Service, address string) apptest.Asking {
+		return from(at.At(t, apptest.Ask(s.URL)), address)
+	}
+	terms := w.Challenge(t, asking(s, elsewhere))
+	recorded := func(what string, a apptest.Answer, want string) {
+		t.Helper()
+		expect(t, what, a, http.StatusBadGateway, "upstream_5xx")
+		if d := w.Delivery(t, a.Call()); d.Origin != want {
+			t.Errorf("%s is recorded as %s from %s, want %s", what, d.Origin, d.Source, want)
+		}
+	}
+	trial := func(s *apptest.Service, address string, signed bool) apptest.Answer {
+		a := asking(s, address).Trial()
+		if signed {
+			a.Header.Set("SIGN-IN-WITH-X", signIn(t, w.URL, key, wallet.Address().Hex()))
+		}
+		return at.Send(t, a, "")
+	}
+	recorded("a call that the owner's wallet pays", at.Pay(t, wallet, terms, asking(s, elsewhere)), "provider")
+	recorded("a trial call that it signs in to", trial(s, elsewhere, true), "provider")
+	recorded("a trial call from the owner's office", trial(s, office, false), "provider")
+	recorded("a call from there with anybody's wallet", at.Pay(t, stranger, terms, asking(s, office)), "provider")
+	if open, rest := w.OpenStrikes(t, s.Slug), w.Rest(t, s.Slug); len(open) != 0 || rest != 0 {
+		t.Errorf("the owner's calls moved something: strikes %v, rest %s", open, rest)
+	}
+	recorded("the owner's trial of another's service", trial(other, office, true), "external")
+	recorded("a trial call from where the owner was too long ago", trial(s, longAgo, false), "external")
+	if open := w.OpenStrikes(t, s.Slug); len(open) != 1 {
+		t.Fatalf("open strikes after somebody's call: %v, want one", open)
+	}
+	w.Shift(t, restOver)
+	s.Do(apptest.Works)
+	if a := trial(s, elsewhere, true); a.Status != http.StatusOK || len(w.OpenStrikes(t, s.Slug)) != 1 {
+		t.Errorf("the owner's success: %d, open strikes %v; want the one", a.Status, w.OpenStrikes(t, s.Slug))
 	}
 }
