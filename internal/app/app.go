@@ -18,6 +18,7 @@ import (
 	"market/internal/identity"
 	"market/internal/metrics"
 	"market/internal/notify"
+	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/pulse"
 	"market/internal/readiness"
@@ -132,6 +133,9 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
+	if err := a.sayPlansLeft(ctx, c.Plans); err != nil {
+		return nil, err
+	}
 	if err := a.path.ReviewOpen(ctx); err != nil {
 		return nil, err
 	}
@@ -181,10 +185,10 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
+		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, Plans: plan.NewTerms(c.Plans, c.FeeBPS, c.Retention), PlanOf: a.planOf, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
-		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
+		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources, OwnerOf: a.owners.Owner, Scanner: a.owners.Scanner,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	review := delivery.NewReview(a.db, policy)
@@ -193,7 +197,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices,
-		SignIns: signIns(signIn, rails, box),
+		SignIns: signIns(signIn, rails, box), Plans: c.Plans,
 	}), nil
 }
 

@@ -13,11 +13,15 @@ import (
 	"github.com/shopspring/decimal"
 
 	"market/internal/call"
+	"market/internal/plan"
 	"market/internal/refusal"
 )
 
 // Store keeps services. What is one change to people and several rows here takes a transaction.
-type Store struct{}
+type Store struct {
+	// Plans are what the accounts that own services may have; nil: what is listed here has no limit but our own.
+	Plans plan.Table
+}
 
 // A slug is never given out again, so a link to a retired service can't lead to somebody else's.
 const createSQL = `
@@ -28,7 +32,10 @@ ON CONFLICT (slug) DO NOTHING
 RETURNING state, state_cause, state_actor, state_by, state_reason, state_since, created_at, revision, base_url_since`
 
 // Create stores a checked draft and lists it. A taken slug is a refusal with Conflict. A draft of nobody is the program's own.
-func (Store) Create(ctx context.Context, tx pgx.Tx, d Draft) (Service, error) {
+func (st Store) Create(ctx context.Context, tx pgx.Tx, d Draft) (Service, error) {
+	if err := st.mayList(ctx, tx, d); err != nil {
+		return Service{}, err
+	}
 	by := cmp.Or(d.By, System)
 	s := Service{
 		ID: call.NewID(), OwnerID: d.Owner, Slug: d.Slug, Name: d.Name, Description: d.Description, Tags: d.Tags, BaseURL: d.BaseURL, Probe: d.Probe,
@@ -85,6 +92,12 @@ func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 	if len(routes) >= endpointsMax {
 		return nil, refusal.New(call.Conflict, "a service must not have more than %d endpoints", endpointsMax)
 	}
+	if err := st.allows(ctx, tx, serviceID, plan.KeyEndpoints, int64(len(routes)+1)); err != nil {
+		return nil, err
+	}
+	if err := st.allows(ctx, tx, serviceID, plan.KeyTrialCallsPerDay, int64(d.TrialCallsPerDay)); err != nil {
+		return nil, at(err, trialsMember)
+	}
 	same := func(r route) bool {
 		t, err := ParseTemplate(r.Path)
 		return err == nil && r.Method == d.Method && t.Shape() == d.template.Shape()
@@ -104,8 +117,8 @@ func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 
 const insertEndpointSQL = `
 INSERT INTO endpoints (id, service_id, method, path, description, mime_type, input_schema, input_example, output_schema, output_example,
-	served_statuses, timeout_ms, max_response_bytes, trial_calls_per_day, stream, idle_timeout_ms)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+	served_statuses, timeout_ms, max_response_bytes, trial_calls_per_day, stream, idle_timeout_ms, trial_calls_per_caller)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULLIF($17, 0))`
 
 // endpoint is what a draft becomes; its id and its price come with its rows.
 func (d EndpointDraft) endpoint(serviceID uuid.UUID) *Endpoint {
@@ -113,7 +126,8 @@ func (d EndpointDraft) endpoint(serviceID uuid.UUID) *Endpoint {
 		ServiceID: serviceID, Method: d.Method, Path: d.Path, Description: d.Description, MIMEType: d.MIMEType,
 		InputSchema: d.InputSchema, InputExample: d.InputExample, OutputSchema: d.OutputSchema, OutputExample: d.OutputExample,
 		ServedStatuses: d.ServedStatuses, Timeout: d.Timeout, MaxResponseBytes: d.MaxResponseBytes, TrialCallsPerDay: d.TrialCallsPerDay,
-		Stream: d.Stream, IdleTimeout: d.IdleTimeout,
+		TrialCallsPerCaller: d.TrialCallsPerCaller,
+		Stream:              d.Stream, IdleTimeout: d.IdleTimeout,
 	}
 }
 
@@ -122,7 +136,7 @@ func insertEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d Endpo
 	e.ID = call.NewID()
 	_, err := tx.Exec(ctx, insertEndpointSQL, e.ID, e.ServiceID, e.Method, e.Path, e.Description, e.MIMEType,
 		nullable(e.InputSchema), nullable(e.InputExample), nullable(e.OutputSchema), nullable(e.OutputExample),
-		e.ServedStatuses, e.Timeout.Milliseconds(), e.MaxResponseBytes, e.TrialCallsPerDay, e.Stream, e.IdleTimeout.Milliseconds())
+		e.ServedStatuses, e.Timeout.Milliseconds(), e.MaxResponseBytes, e.TrialCallsPerDay, e.Stream, e.IdleTimeout.Milliseconds(), e.TrialCallsPerCaller)
 	if err != nil {
 		return nil, fmt.Errorf("insert endpoint %s %s: %w", e.Method, e.Path, err)
 	}

@@ -32,6 +32,14 @@ type admitted struct {
 	identifier string
 }
 
+// payer is the wallet that signed; the zero address where no payment came, or where there is a doubt.
+func (a *admitted) payer() common.Address {
+	if a == nil || a.doubt != nil {
+		return common.Address{}
+	}
+	return a.signed.From
+}
+
 func (a admitted) identity() payment.Identity {
 	return payment.Identity{Network: a.rail.Network.ID, Asset: a.signed.Asset, Payer: a.signed.From, Nonce: a.signed.Nonce}
 }
@@ -65,7 +73,7 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL, p.advertised(ctx, r.Target)); err != nil {
 		return paid, asRefusal(err)
 	}
-	if err := p.Ready.Ready(ctx, paid.rail.Network.ID); err != nil {
+	if err := p.open(ctx, paid.rail, r.Target.Service); err != nil {
 		return paid, p.closed(err)
 	}
 	head, err := paid.rail.Node.Head(ctx)

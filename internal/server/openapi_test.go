@@ -22,12 +22,13 @@ import (
 	"market/internal/letter"
 	"market/internal/money"
 	"market/internal/payment"
+	"market/internal/plan"
 	"market/internal/refund"
 	"market/internal/refusal"
 )
 
 func newTestServer() *Server {
-	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop(), Now: time.Now})
+	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop(), Now: time.Now, Plans: plan.BuiltIn(500, 24*time.Hour)})
 }
 
 var parameter = regexp.MustCompile(`:([a-z]+)`)
@@ -52,7 +53,7 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 	paths, _ := openDocument(t).at("/paths")
 	for path, item := range paths.(map[string]any) {
 		for name := range item.(map[string]any) {
-			if name != "parameters" {
+			if name != "parameters" && name != "description" {
 				described = append(described, strings.ToUpper(name)+" "+path)
 			}
 		}
@@ -100,11 +101,19 @@ func (d document) parameters(pointer string) (out []string) {
 	return out
 }
 
+func limitKeys() (keys []plan.Key) {
+	for _, f := range plan.Fields() {
+		keys = append(keys, f.Key)
+	}
+	return keys
+}
+
 func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	d := openDocument(t)
 	for pointer, want := range map[string][]string{
 		"/components/schemas/Reason":                   words(call.Reasons()),
+		"/components/schemas/LimitKey":                 words(limitKeys()),
 		"/components/schemas/Outcome":                  words(call.Outcomes()),
 		"/components/schemas/Party":                    words(call.Parties()),
 		"/components/schemas/Call/properties/state":    words(call.States()),
