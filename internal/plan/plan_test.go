@@ -194,7 +194,7 @@ func TestField_Show_SpeaksAsPeopleDo(t *testing.T) {
 		"no fee":                  {KeyFeeBPS.Field().Show(Limits{}), "0 %"},
 		"an hour":                 {KeyProbeEvery.Field().Show(Limits{ProbeEvery: time.Hour}), "every hour"},
 		"minutes":                 {KeyProbeEvery.Field().Show(Limits{ProbeEvery: 15 * time.Minute}), "every 15 minutes"},
-		"a day is 24 hours":           {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 24 * time.Hour}), "24 hours"},
+		"a day is 24 hours":       {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 24 * time.Hour}), "24 hours"},
 		"days":                    {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 168 * time.Hour}), "7 days"},
 		"seconds":                 {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 90 * time.Second}), "90 seconds"},
 		"thousands are set apart": {KeyTrialCallsPerDay.Field().Show(Limits{TrialCallsPerDay: 1_000_000}), "1,000,000 a day"},
