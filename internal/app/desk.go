@@ -111,7 +111,7 @@ func (d *Desk) openRails(ctx, background context.Context, networks []config.Netw
 		}
 		d.running.Go(func() { engine.Run(background) })
 		open = append(open, desk.Rail{Network: node.Network(), Node: node, Engine: engine})
-		checks[n.ID] = checkOf(node, engine.Ready)
+		checks[n.ID] = deskCheck(node, engine)
 	}
 	return open, checks, nil
 }

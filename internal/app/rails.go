@@ -242,33 +242,6 @@ func (rs rails) notary() payment.Notary {
 	return payment.NewNotary(keys...)
 }
 
-// checks returns the direct readiness check of each network: it is the one that is configured, its head moves, and a facilitator can settle and refund: our engine whose gas
-// key can pay for it, or another one that has said so a moment ago.
-func (rs rails) checks() map[string]readiness.Check {
-	out := map[string]readiness.Check{}
-	for _, r := range rs {
-		out[r.network.ID] = checkOf(r.node, r.failover.Ready)
-	}
-	return out
-}
-
-// checkOf is the check of a network on which somebody settles.
-func checkOf(node *chain.Node, settles func(context.Context) error) readiness.Check {
-	return func(ctx context.Context) readiness.Finding {
-		if err := node.Check(ctx); err != nil {
-			return readiness.Whole(err)
-		}
-		head, err := node.FreshHead(ctx)
-		if err != nil {
-			return readiness.Whole(err)
-		}
-		if age := time.Since(time.Unix(int64(head.Time), 0)); age > headAgeMax { //nolint:gosec // seconds, range-checked by chain
-			return readiness.Whole(fmt.Errorf("the newest block is %s old", age.Truncate(time.Second)))
-		}
-		return readiness.Whole(settles(ctx))
-	}
-}
-
 // rules returns what a listing has to keep to: a price that every asset can express and that reaches the floor of a network.
 func (rs rails) rules(dev bool, own []string) catalog.Rules {
 	rules := catalog.Rules{AllowPrivate: dev, Own: own}

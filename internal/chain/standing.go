@@ -35,6 +35,7 @@ func (e *StaleError) Error() string {
 // A Standing is what an account of ours may do on a network, as of one view of the chain.
 type Standing struct {
 	Head   Head
+	Sure   uint64          // whatever came in below this block is in the balances, even where several machines answer under one URL
 	Assets []AssetStanding // in the order of the configuration
 }
 
@@ -63,7 +64,7 @@ func (n *Node) Standing(ctx context.Context, account common.Address) (s Standing
 				return err
 			}
 			if s.Head.Hash == (common.Hash{}) {
-				s.Head = head
+				s.Head, s.Sure = head, head.Number-min(head.Number, lagMax)
 			}
 			s.Assets = append(s.Assets, of...)
 			if len(part) == len(assets) {

@@ -92,7 +92,7 @@ func symbol(n Network, asset common.Address) string {
 // amount is a sum for people.
 func amount(n Network, asset common.Address, a money.Amount) string {
 	if known, ok := n.Asset(asset); ok {
-		return a.USD(known.Decimals).String() + " " + known.Symbol
+		return known.Sum(a)
 	}
 	return a.String() + " units of " + asset.Hex()
 }
