@@ -57,18 +57,18 @@ func (a authority) look(ctx context.Context) readiness.Finding {
 // ground looks at the chain and at what the treasury holds there. both is what neither can be done for, refunds what only nothing can be given back for.
 func (a authority) ground(ctx context.Context) (both, refunds error) {
 	if err := a.node.Check(ctx); err != nil {
-		return ofChain(err), nil
+		return ofChain(err, chain.Lies(err)), nil
 	}
 	standing, err := a.node.Standing(ctx, a.treasury)
 	if err != nil {
-		return ofChain(err), nil
+		return ofChain(err, chain.Denies(err)), nil
 	}
 	return a.permits(standing), a.solvent(ctx, standing)
 }
 
-// ofChain tells a definite no of the chain from an answer that was none.
-func ofChain(err error) error {
-	if _, stale := errors.AsType[*chain.StaleError](err); stale || chain.Lies(err) {
+// ofChain marks a definite no of the chain.
+func ofChain(err error, definite bool) error {
+	if definite {
 		return &readiness.Denied{Why: err}
 	}
 	return err

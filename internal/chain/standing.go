@@ -93,6 +93,15 @@ func (n *Node) standingError(err error) error {
 	return err
 }
 
+// Denies says whether an error of Standing is a no of every node that answered, as against an answer that was none.
+func Denies(err error) bool {
+	switch err.(type) { //nolint:errorlint // inside of another error it is the word of one node among several
+	case *ChainError, *StaleError:
+		return true
+	}
+	return false
+}
+
 // everyEndpoint says whether each endpoint that was asked failed in such a way.
 func everyEndpoint(err error, so func(error) bool) bool {
 	if out, several := errors.AsType[*outError](err); several {
