@@ -216,11 +216,12 @@ func (rs rails) delivery() []delivery.Rail {
 	return out
 }
 
-// refund returns what pays refunds on each rail.
-func (rs rails) refund() map[string]refund.Rail {
+// refund returns what pays refunds on each rail; proved hears of each that was put on the chain.
+func (rs rails) refund(proved func(network string, began time.Time)) map[string]refund.Rail {
 	out := map[string]refund.Rail{}
 	for _, r := range rs {
-		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: r.sender, Units: refundUnits{r.failover},
+		sender := proving{r.sender, func(began time.Time) { proved(r.network.ID, began) }}
+		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: sender, Units: refundUnits{r.failover},
 			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...)}
 	}
 	return out
