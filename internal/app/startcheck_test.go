@@ -20,10 +20,11 @@ func TestTimes_Lie_AtTheBound(t *testing.T) {
 		own, database time.Duration // ahead of the newest block
 		lies, inDev   bool
 	}{
-		"all agree":                                      {0, 0, false, false},
-		"behind, just under":                             {-clockMax + 1, 0, false, false},
-		"behind, on the bound":                           {-clockMax, 0, false, false},
-		"behind, just over":                              {-over, 0, true, false}, // the database is a minute from us and no more
+		"all agree":            {0, 0, false, false},
+		"behind, just under":   {-clockMax + 1, 0, false, false},
+		"behind, on the bound": {-clockMax, 0, false, false},
+		"behind, just over":    {-over, 0, true, true},
+		"behind, and the database on the bound to us":    {-over, -time.Nanosecond, true, false},
 		"behind, and the database is not":                {-2 * over, 0, true, true},
 		"behind, as the database is":                     {-2 * over, -2 * over, true, false},
 		"behind, and the database agrees with nobody":    {-2 * over, 2 * over, true, false},

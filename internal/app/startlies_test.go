@@ -68,8 +68,10 @@ func TestStart_RefusesEveryLieAndTellsAllOfThemAtOnce(t *testing.T) {
 		"a caller's wallet": {[]string{"MARKET_TREASURY_KEY=" + key(caller)}, []string{"MARKET_TREASURY is the key of " + caller.Address.Hex() + ", which has paid for calls here"}},
 		"wallets with code": {[]string{"MARKET_TREASURY_KEY=" + key(delegated), "MARKET_TREASURY_RETIRED_KEYS=" + w.Env("MARKET_TREASURY_KEY")},
 			[]string{"MARKET_TREASURY is the key of " + delegated.Address.Hex() + ", which is a contract on " + devnet.NetworkID}},
-		"a gas key with code, and nobody who settles": {[]string{"MARKET_GAS_KEY=" + key(delegated), apptest.HostedFile(t, false, hosted)},
-			[]string{"MARKET_GAS is the key of " + delegated.Address.Hex() + ", which is a contract on " + devnet.NetworkID, "no facilitator settles on it"}},
+		"a gas key with code": {[]string{"MARKET_GAS_KEY=" + key(delegated)},
+			[]string{"MARKET_GAS is the key of " + delegated.Address.Hex() + ", which is a contract on " + devnet.NetworkID}},
+		"nobody settles, and the treasury is a caller's wallet": {[]string{"MARKET_GAS_KEY=", "MARKET_TREASURY_KEY=" + key(caller), apptest.HostedFile(t, false, hosted)},
+			[]string{"no facilitator settles on it: facilitator hosted-a supports eip155:8453 (v2)", "which has paid for calls here"}},
 	} {
 		err := w.Refuses(t, tt.env...)
 		if err == nil {
