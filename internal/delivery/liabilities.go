@@ -37,6 +37,7 @@ SELECT network, asset, treasury, coalesce(sum(refund), 0)::text, coalesce(sum(op
 	SELECT c.network, c.asset, c.treasury, NULL, c.amount
 	  FROM calls c
 	 WHERE c.state IN ('settled', 'asked') AND c.payment_state IN ('mined', 'final')
+	   AND ($1 = '' OR c.network = $1) AND c.block_number < $2
   ) owed
  GROUP BY network, asset, treasury ORDER BY network, asset, treasury LIMIT 1000`
 
