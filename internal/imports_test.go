@@ -17,7 +17,7 @@ import (
 var layers = [][]string{
 	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source", "jobs"},
-	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter"},
+	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter", "switches"},
 	{"facilitator", "upstream", "caller", "metrics"},
 	{"delivery"},
 	{"watch"},

@@ -19,10 +19,18 @@ const (
 	Recount Action = "recount" // evidence was excused, and by what is left its service belongs elsewhere
 	// SourceTried is that somebody said that a source is topped up, so that it is asked before its window ends.
 	SourceTried Action = "source_tried"
+
+	SwitchedOn   Action = "switched_on"   // the operator stopped something by hand
+	SwitchedOff  Action = "switched_off"  // and lets it go on
+	PlanSet      Action = "plan_set"      // an account has another plan
+	AdminGranted Action = "admin_granted" // a wallet is an admin
+	AdminRevoked Action = "admin_revoked" // and is not any more
 )
 
 // Actions returns every action.
-func Actions() []Action { return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried} }
+func Actions() []Action {
+	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked}
+}
 
 // A Kind is what a decision can be about.
 type Kind string
@@ -31,21 +39,30 @@ const (
 	KindStrike  Kind = "strike"
 	KindService Kind = "service"
 	KindSource  Kind = "source"
+	KindSwitch  Kind = "switch"
+	KindAccount Kind = "account"
+	KindAdmin   Kind = "admin"
 )
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{KindStrike, KindService, KindSource} }
+func Kinds() []Kind {
+	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin}
+}
 
-// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source.
+// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source or of a switch, the wallet of an account or
+// of an admin.
 type Subject struct {
 	Kind Kind
 	Name string
 }
 
-// Strike, Service and Source name a subject.
-func Strike(id uuid.UUID) Subject { return Subject{KindStrike, id.String()} }
-func Service(slug string) Subject { return Subject{KindService, slug} }
-func Source(name string) Subject  { return Subject{KindSource, name} }
+// Strike, Service, Source, Switch, Account and Admin name a subject.
+func Strike(id uuid.UUID) Subject   { return Subject{KindStrike, id.String()} }
+func Service(slug string) Subject   { return Subject{KindService, slug} }
+func Source(name string) Subject    { return Subject{KindSource, name} }
+func Switch(name string) Subject    { return Subject{KindSwitch, name} }
+func Account(wallet string) Subject { return Subject{KindAccount, wallet} }
+func Admin(wallet string) Subject   { return Subject{KindAdmin, wallet} }
 
 // An Entry is one decision.
 type Entry struct {
