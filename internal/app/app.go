@@ -64,7 +64,7 @@ type App struct {
 	prober   *upstream.Prober
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
-	ready    *readiness.Checker
+	ready    *readiness.Keeper
 	loops    *pulse.Loops
 	pace     watch.Pace
 	jobs     *river.Client[pgx.Tx]
@@ -172,7 +172,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err != nil {
 		return nil, err
 	}
-	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
+	a.ready = readiness.New(rails.checks(), readiness.Options{Fixed: readyAge, Limit: readyTime, Changed: a.readyChanged, Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
 		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,

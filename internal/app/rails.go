@@ -254,18 +254,18 @@ func (rs rails) checks() map[string]readiness.Check {
 
 // checkOf is the check of a network on which somebody settles.
 func checkOf(node *chain.Node, settles func(context.Context) error) readiness.Check {
-	return func(ctx context.Context) error {
+	return func(ctx context.Context) readiness.Finding {
 		if err := node.Check(ctx); err != nil {
-			return err
+			return readiness.Whole(err)
 		}
 		head, err := node.FreshHead(ctx)
 		if err != nil {
-			return err
+			return readiness.Whole(err)
 		}
 		if age := time.Since(time.Unix(int64(head.Time), 0)); age > headAgeMax { //nolint:gosec // seconds, range-checked by chain
-			return fmt.Errorf("the newest block is %s old", age.Truncate(time.Second))
+			return readiness.Whole(fmt.Errorf("the newest block is %s old", age.Truncate(time.Second)))
 		}
-		return settles(ctx)
+		return readiness.Whole(settles(ctx))
 	}
 }
 

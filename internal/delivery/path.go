@@ -79,7 +79,7 @@ type Config struct {
 	Upstream *upstream.Client
 	Prober   *upstream.Prober
 	Board    *cooldown.Board
-	Ready    *readiness.Checker
+	Ready    *readiness.Keeper
 	Rails    []Rail // in the order in which they are offered
 	Now      func() time.Time
 
