@@ -36,6 +36,8 @@ const (
 	// pendingRetry is what a caller is told to wait before it sends the same payment again.
 	pendingRetry = 5 * time.Second
 	readyRetry   = 5 * time.Second
+	// stoppedRetry is what a caller is told to wait where the operator has stopped payments: nobody knows until when.
+	stoppedRetry = time.Minute
 	// awayRetry is what a caller is told to wait for a service that an admin took off the shelf for now.
 	awayRetry = time.Hour
 	// brokenRetry is what it is told to wait for a service whose listing cannot be used: a key that comes back is seen within that.

@@ -10,6 +10,7 @@ import (
 	"market/internal/refund"
 	"market/internal/refusal"
 	sources "market/internal/source"
+	"market/internal/switches"
 )
 
 // unitsACall are set aside before a payment is claimed: one for its settlement, and one for the refund that it may come to. So what is taken can be given
@@ -42,6 +43,9 @@ func (p *Path) reserve(ctx context.Context, rail Rail) (*facilitator.Reservation
 
 // closed refuses work on a network that is not ready, until its source may be asked again where that is known.
 func (p *Path) closed(cause error) *refusal.Error {
+	if errors.Is(cause, switches.ErrStopped) {
+		return refusal.New(call.NotReady, "%s; nothing was charged", switches.ErrStopped).WithUntil(p.Now().Add(stoppedRetry)).WithCause(cause)
+	}
 	limit, out := errors.AsType[*sources.LimitError](cause)
 	if !out {
 		return refusal.New(call.NotReady, "payments cannot be settled or refunded at the moment").WithUntil(p.Now().Add(readyRetry)).WithCause(cause)

@@ -77,6 +77,12 @@ var deeds = map[audit.Action]string{
 	audit.Recount: "Counted again",
 
 	audit.SourceTried: "Said to be topped up",
+
+	audit.SwitchedOn:   "Switched on",
+	audit.SwitchedOff:  "Switched off",
+	audit.PlanSet:      "Given another plan",
+	audit.AdminGranted: "Made an admin",
+	audit.AdminRevoked: "Made an admin no more",
 }
 
 func auditOnPageOf(e audit.Entry) auditOnPage {

@@ -29,10 +29,12 @@ func (s *Server) adminPages(e *echo.Echo) {
 		e.Add(method, "/admin/audit", s.adminAudit, s.signedIn)
 		e.Add(method, "/admin/sources", s.adminSources, s.signedIn)
 		e.Add(method, "/admin/notices", s.adminNotices, s.signedIn)
+		e.Add(method, "/admin/switches", s.adminSwitches, s.signedIn)
 	}
 	e.POST("/admin/strikes/:slug", s.adminDecide, s.signedIn)
 	e.POST("/admin/sources", s.adminTry, s.signedIn)
 	e.POST("/admin/notices", s.adminTestNotices, s.signedIn)
+	e.POST("/admin/switches", s.adminSetSwitch, s.signedIn)
 	e.POST("/admin/session", s.signIn, s.privately)
 	e.POST("/admin/session/end", s.signOut, s.signedIn)
 }
@@ -103,6 +105,9 @@ func (s *Server) adminOverview(c echo.Context) error {
 	out := len(sources.out())
 	add(out, true, "sources out", "/admin/sources", "Facilitators, nodes, mail: they refuse us, or we stopped. Work that waits for them is kept.")
 	page.Counts[len(page.Counts)-1].Bad = out > 0
+	stopped := len(s.switchesOn())
+	add(stopped, true, "switches on", "/admin/switches", "Payments, payouts or strikes that an admin has stopped by hand.")
+	page.Counts[len(page.Counts)-1].Bad = stopped > 0
 	notices, err := notify.Store{}.CountOpen(ctx, s.db)
 	if err != nil {
 		return err

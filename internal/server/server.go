@@ -17,6 +17,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/postgres"
 	"market/internal/readiness"
+	"market/internal/switches"
 )
 
 // Limits of the two listeners. A paid request may take long, so there is no write timeout from its start: the path has deadlines of its
@@ -54,6 +55,8 @@ type Config struct {
 	Waiting func(ctx context.Context, db postgres.DB) (map[string]int, error)
 	Metrics http.Handler // of the operations door; nil: it has none
 	Notices Notices      // to the operator; nil: there is no channel
+	// Switches are those of the operator that are on, as this process knows them; nil: it has no use for them.
+	Switches *switches.Board
 }
 
 // Server is the public door and the operations door.
@@ -82,6 +85,7 @@ type Server struct {
 	waiting    func(ctx context.Context, db postgres.DB) (map[string]int, error)
 	metrics    http.Handler
 	notices    Notices
+	switches   *switches.Board
 	tries      tries // to sign in
 	ourForms   *http.CrossOriginProtection
 }
@@ -92,7 +96,7 @@ func New(c Config) *Server {
 		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
-		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices,
+		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices, switches: c.Switches,
 		ourForms: ourForms(c.PublicURL),
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
@@ -158,6 +162,8 @@ func (s *Server) routes() *echo.Echo {
 	e.POST("/api/v1/admin/notices/test", s.testNotices, s.adminOnly)
 	e.GET("/api/v1/admin/sources", s.listSources, s.adminOnly)
 	e.POST("/api/v1/admin/sources/*", s.trySource, s.adminOnly)
+	e.GET("/api/v1/admin/switches", s.listSwitches, s.adminOnly)
+	e.POST("/api/v1/admin/switches", s.setSwitch, s.adminOnly)
 	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/suspend", s.suspendService, s.adminOnly)
 	e.POST("/api/v1/admin/services/:slug/relist", s.relistService, s.adminOnly)
