@@ -25,11 +25,13 @@ const (
 	PlanSet      Action = "plan_set"      // an account has another plan
 	AdminGranted Action = "admin_granted" // a wallet is an admin
 	AdminRevoked Action = "admin_revoked" // and is not any more
+	SessionEnded Action = "session_ended" // a wallet signed out
+	KeyRevoked   Action = "key_revoked"   // an account ended one of its API keys
 )
 
 // Actions returns every action.
 func Actions() []Action {
-	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked}
+	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked, SessionEnded, KeyRevoked}
 }
 
 // A Kind is what a decision can be about.
@@ -49,20 +51,20 @@ func Kinds() []Kind {
 	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin}
 }
 
-// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source or of a switch, the wallet of an account or
-// of an admin.
+// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source or of a switch, the id of an account,
+// the wallet of an admin.
 type Subject struct {
 	Kind Kind
 	Name string
 }
 
 // Strike, Service, Source, Switch, Account and Admin name a subject.
-func Strike(id uuid.UUID) Subject   { return Subject{KindStrike, id.String()} }
-func Service(slug string) Subject   { return Subject{KindService, slug} }
-func Source(name string) Subject    { return Subject{KindSource, name} }
-func Switch(name string) Subject    { return Subject{KindSwitch, name} }
-func Account(wallet string) Subject { return Subject{KindAccount, wallet} }
-func Admin(wallet string) Subject   { return Subject{KindAdmin, wallet} }
+func Strike(id uuid.UUID) Subject  { return Subject{KindStrike, id.String()} }
+func Service(slug string) Subject  { return Subject{KindService, slug} }
+func Source(name string) Subject   { return Subject{KindSource, name} }
+func Switch(name string) Subject   { return Subject{KindSwitch, name} }
+func Account(id uuid.UUID) Subject { return Subject{KindAccount, id.String()} }
+func Admin(wallet string) Subject  { return Subject{KindAdmin, wallet} }
 
 // An Entry is one decision.
 type Entry struct {

@@ -49,7 +49,7 @@ func (s *Server) appeal(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	made, err := s.review.Appeal(c.Request().Context(), c.Param("slug"), catalog.AdminToken, draft)
+	made, err := s.review.Appeal(c.Request().Context(), c.Param("slug"), authorOf(c), draft)
 	if err != nil {
 		return err
 	}

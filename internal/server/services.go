@@ -32,7 +32,7 @@ func (s *Server) createService(c echo.Context) error {
 	if err := s.vetWebhook(c, catalog.Notices{}, draft.Notices); err != nil {
 		return err
 	}
-	draft.By = catalog.AdminToken
+	draft.By, draft.Owner = authorOf(c), ownerFor(c)
 	var made catalog.Service
 	var secret, noticeSecret config.Secret
 	ctx := c.Request().Context()
@@ -86,7 +86,7 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 	view := s.serviceView(&service)
 	c.Response().Header().Set("Vary", "Accept, Authorization")
 	setRevision(c, &service)
-	if s.isAdmin(c) {
+	if seesAll(c) {
 		view, err = s.ownersView(c, &service)
 	} else {
 		view.Events, err = s.eventViews(c, &service, false)
@@ -110,7 +110,11 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 // retireService serves DELETE /api/v1/services/{slug}.
 func (s *Server) retireService(c echo.Context) error {
 	_, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
-		_, err := s.store.Retire(c.Request().Context(), tx, service.ID, "retired by an admin")
+		by, reason := authorOf(c), "retired by an admin"
+		if by.Actor == catalog.ActorOwner {
+			reason = "retired by its owner"
+		}
+		_, err := s.store.Retire(c.Request().Context(), tx, service.ID, by, reason)
 		return err
 	})
 	if err != nil {
@@ -131,7 +135,7 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	}
 	var made *catalog.Endpoint
 	service, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) (err error) {
-		made, err = s.store.AddEndpoint(c.Request().Context(), tx, service.ID, draft, catalog.AdminToken)
+		made, err = s.store.AddEndpoint(c.Request().Context(), tx, service.ID, draft, authorOf(c))
 		return err
 	})
 	if err != nil {
@@ -147,7 +151,7 @@ func (s *Server) retireEndpoint(c echo.Context) error {
 		return err
 	}
 	_, err = s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
-		_, err := s.store.RetireEndpoint(c.Request().Context(), tx, service, endpoint.ID, catalog.AdminToken)
+		_, err := s.store.RetireEndpoint(c.Request().Context(), tx, service, endpoint.ID, authorOf(c))
 		return err
 	})
 	if err != nil {

@@ -187,7 +187,7 @@ func (s *Server) switchTo(c echo.Context, order switchOrder) (switches.Switch, e
 			return switches.Switch{}, refusal.New(call.InvalidRequest, "/%s is no network that is configured here: it is the CAIP-2 name of one, such as eip155:8453", order.name.Kind)
 		}
 	}
-	done, err := delivery.SetSwitch(ctx, s.db, order.name, order.on, catalog.AdminToken, order.reason)
+	done, err := delivery.SetSwitch(ctx, s.db, order.name, order.on, authorOf(c), order.reason)
 	if err != nil {
 		return switches.Switch{}, err
 	}
