@@ -69,6 +69,7 @@ var statusOf = map[call.Reason]int{
 	call.Unauthorized:     http.StatusUnauthorized,
 	call.Forbidden:        http.StatusForbidden,
 	call.TooMany:          http.StatusTooManyRequests,
+	call.PlanLimit:        http.StatusForbidden,
 	call.Internal:         http.StatusInternalServerError,
 }
 
