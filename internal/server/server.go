@@ -14,6 +14,7 @@ import (
 	"market/internal/chain"
 	"market/internal/delivery"
 	"market/internal/identity"
+	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/readiness"
 	"market/internal/switches"
@@ -57,6 +58,7 @@ type Config struct {
 	// Switches are those of the operator that are on, as this process knows them; nil: it has no use for them.
 	Switches *switches.Board
 	SignIns  *identity.SignIns
+	Plans    plan.Table // of accounts
 }
 
 // Server is the public door and the operations door.
@@ -88,6 +90,7 @@ type Server struct {
 	switches   *switches.Board
 	identities identity.Store
 	signIns    *identity.SignIns
+	plans      plan.Table
 	tries      tries // to sign in with the admin token
 	challenges tries
 	entries    tries // to sign in with a wallet
@@ -102,7 +105,7 @@ func New(c Config) *Server {
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices, switches: c.Switches,
-		ourForms: ourForms(c.PublicURL), signIns: c.SignIns,
+		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, plans: c.Plans,
 		challenges: tries{max: challengesMax}, entries: tries{max: signInsMax}, badTokens: tries{max: badTokensMax},
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -132,9 +131,7 @@ func readSwitchOrder(body []byte) (order switchOrder, err error) {
 		On             *bool   `json:"on"`
 		Reason         *string `json:"reason"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&sent); err != nil || decoder.More() {
+	if err := decodeOne(body, &sent); err != nil {
 		return switchOrder{}, refusal.New(call.InvalidRequest, "/ "+switchForm)
 	}
 	named := 0
