@@ -15,6 +15,7 @@ import (
 	"market/internal/config"
 	"market/internal/cooldown"
 	"market/internal/delivery"
+	"market/internal/identity"
 	"market/internal/metrics"
 	"market/internal/notify"
 	"market/internal/postgres"
@@ -67,6 +68,7 @@ type App struct {
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
 	ready    *readiness.Keeper
+	owners   *identity.Board // of services
 	loops    *pulse.Loops
 	pace     watch.Pace
 	jobs     *river.Client[pgx.Tx]
@@ -125,6 +127,9 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))
+	if err := a.applyAdmins(ctx, c.AdminWallets); err != nil {
+		return nil, err
+	}
 	srv, err := a.build(background, c, rails, databaseURL, box)
 	if err != nil {
 		return nil, err
@@ -155,6 +160,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string, box secretbox.Box) (*server.Server, error) {
 	listings := catalog.New(a.now, c.QuoteValidity).Opening(catalog.NewSecrets(box)).Telling(a.servicesBroke)
 	board := cooldown.NewBoard(a.now)
+	a.owners = identity.NewBoard()
 	if err := a.watch(background, databaseURL, listings, board, rails); err != nil {
 		return nil, err
 	}
@@ -189,13 +195,14 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices, Switches: a.switches, Plans: c.Plans,
+		SignIns: signIns(signIn, rails, box),
 	}), nil
 }
 
 // now cuts to what Postgres keeps, so that a value which is read back is equal.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// watch loads the catalog, the cooldowns, what is out and what the operator has stopped, and keeps them fresh.
+// watch loads the catalog, the cooldowns, what is out, what the operator has stopped and who owns services, and keeps them fresh.
 func (a *App) watch(background context.Context, databaseURL string, listings *catalog.Catalog, board *cooldown.Board, open rails) error {
 	load := func(channel string) error {
 		ctx, cancel := context.WithTimeout(background, loadTime)
@@ -207,6 +214,8 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open), a.releaseLetters(ctx))
 		case switches.Channel:
 			return a.switches.Load(ctx, a.db)
+		case identity.Channel:
+			return a.owners.Load(ctx, a.db)
 		}
 		return board.Load(ctx, a.db)
 	}
@@ -215,7 +224,7 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			a.log.Error().Err(err).Str("channel", channel).Msg("snapshot not reloaded; the old one stays")
 		}
 	}
-	channels := []string{channelCatalog, channelCooldowns, source.Channel, switches.Channel}
+	channels := []string{channelCatalog, channelCooldowns, source.Channel, switches.Channel, identity.Channel}
 	for _, channel := range channels {
 		if err := load(channel); err != nil {
 			return err
