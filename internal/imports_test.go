@@ -15,7 +15,7 @@ import (
 
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
-	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse", "eip4361", "plan"},
+	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse", "plan", "eip4361"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source", "jobs"},
 	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter", "identity", "switches"},
 	{"facilitator", "upstream", "caller", "metrics"},

@@ -18,6 +18,7 @@ import (
 	"market/internal/identity"
 	"market/internal/metrics"
 	"market/internal/notify"
+	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/pulse"
 	"market/internal/readiness"
@@ -134,6 +135,9 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
+	if err := a.sayPlansLeft(ctx, c.Plans); err != nil {
+		return nil, err
+	}
 	if err := a.path.ReviewOpen(ctx); err != nil {
 		return nil, err
 	}
@@ -183,7 +187,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	a.ready = readiness.New(rails.checks(), readiness.Options{Fixed: readyAge, Limit: readyTime, Changed: a.readyChanged, Limited: rails.limited, Stopped: a.switches.Stopped})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
+		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, Plans: plan.NewTerms(c.Plans, c.FeeBPS, c.Retention), PlanOf: a.planOf, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
 		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,

@@ -86,6 +86,9 @@ func (f Field) Set(l *Limits, value int64) { f.set(l, value) }
 // Show is the value for people.
 func (f Field) Show(l Limits) string { return f.show(f.get(l)) }
 
+// ShowValue is a value of it for people, such as how much of it is used.
+func (f Field) ShowValue(n int64) string { return f.show(n) }
+
 // Better says whether a plan has more of it than another.
 func (f Field) Better(a, b Limits) bool {
 	if f.fewer {

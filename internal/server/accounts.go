@@ -27,9 +27,7 @@ type accountRow struct {
 }
 
 func (s *Server) accountRowOf(a identity.Account) accountRow {
-	row := accountRow{accountView: accountViewOf(a), PlanKept: a.Plan, LastSeenAt: timeJSON(a.LastSeenAt), Services: a.Services}
-	row.Plan = s.plans.Of(a.Plan).Name
-	return row
+	return accountRow{accountView: s.accountViewOf(a), PlanKept: a.Plan, LastSeenAt: timeJSON(a.LastSeenAt), Services: a.Services}
 }
 
 // readAccounts reads the page of accounts that was asked for, the newest first, or the one of ?wallet=. The cursor is the id of the last one that was
@@ -73,7 +71,7 @@ func (s *Server) listAccounts(c echo.Context) error {
 	for _, a := range accounts {
 		views = append(views, s.accountRowOf(a))
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "plans": s.plans.Names(), "next_cursor": next})
+	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views, "plans": s.store.Plans.Names(), "next_cursor": next})
 }
 
 // setPlan serves POST /api/v1/admin/accounts/{id}/plan.
@@ -106,8 +104,8 @@ func (s *Server) setPlan(c echo.Context) error {
 
 // planTo puts an account on a plan, and keeps who did. What it has beyond a smaller plan stays; nothing is added to it.
 func (s *Server) planTo(c echo.Context, id uuid.UUID, plan, reason string) (set identity.Account, err error) {
-	if !s.plans.Has(plan) {
-		return identity.Account{}, refusal.New(call.InvalidRequest, "/plan is none of the plans: %s", strings.Join(s.plans.Names(), ", "))
+	if !s.store.Plans.Has(plan) {
+		return identity.Account{}, refusal.New(call.InvalidRequest, "/plan is none of the plans: %s", strings.Join(s.store.Plans.Names(), ", "))
 	}
 	ctx, by := c.Request().Context(), authorOf(c)
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {

@@ -72,7 +72,7 @@ func (s *Server) writeAccounts(c echo.Context, status int, asked planAsked) erro
 }
 
 func (s *Server) accountOnPageOf(a identity.Account, asked planAsked) accountOnPage {
-	has := s.plans.Of(a.Plan)
+	has := s.store.Plans.Of(a.Plan)
 	row := accountOnPage{ID: a.ID.String(), Wallet: a.Wallet.Hex(), Plan: plain(has.Title), Admin: a.Admin, Services: plural(a.Services, "service", "services"),
 		Since: momentOf(a.CreatedAt), Seen: momentOf(a.LastSeenAt)}
 	if a.Plan != "" && a.Plan != has.Name {
@@ -82,7 +82,7 @@ func (s *Server) accountOnPageOf(a identity.Account, asked planAsked) accountOnP
 	if asked.problem != "" && asked.account == row.ID {
 		row.Open, row.Kept, row.Problem, chosen = true, plain(asked.reason), asked.problem, asked.plan
 	}
-	for _, p := range s.plans {
+	for _, p := range s.store.Plans {
 		row.Plans = append(row.Plans, choice{ID: p.Name, Name: plain(p.Title), Chosen: p.Name == chosen})
 	}
 	return row

@@ -58,7 +58,7 @@ type Config struct {
 	// Switches are those of the operator that are on, as this process knows them; nil: it has no use for them.
 	Switches *switches.Board
 	SignIns  *identity.SignIns
-	Plans    plan.Table // of accounts
+	Plans    plan.Table // of the accounts that list services
 }
 
 // Server is the public door and the operations door.
@@ -90,7 +90,6 @@ type Server struct {
 	switches   *switches.Board
 	identities identity.Store
 	signIns    *identity.SignIns
-	plans      plan.Table
 	tries      tries // to sign in with the admin token
 	challenges tries
 	entries    tries // to sign in with a wallet
@@ -105,7 +104,7 @@ func New(c Config) *Server {
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices, switches: c.Switches,
-		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, plans: c.Plans,
+		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, store: catalog.Store{Plans: c.Plans},
 		challenges: tries{max: challengesMax}, entries: tries{max: signInsMax}, badTokens: tries{max: badTokensMax},
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })

@@ -67,9 +67,9 @@ var statusOf = map[call.Reason]int{
 	call.InvalidRequest:   http.StatusUnprocessableEntity,
 	call.InvalidParameter: http.StatusBadRequest,
 	call.Unauthorized:     http.StatusUnauthorized,
+	call.PlanLimit:        http.StatusForbidden,
 	call.Forbidden:        http.StatusForbidden,
 	call.TooMany:          http.StatusTooManyRequests,
-	call.PlanLimit:        http.StatusForbidden,
 	call.Internal:         http.StatusInternalServerError,
 }
 
