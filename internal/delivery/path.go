@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
 
 	"market/internal/answer"
 	"market/internal/capacity"
@@ -29,6 +28,8 @@ const (
 	// settleTime is how long a settlement may take until it counts as unclear. It ends well before the lease of a settling call.
 	settleTime  = 18 * time.Second
 	settleLease = 30 * time.Second
+	// admitTime is more than a call may wait for what may be lost at once.
+	admitTime = 2 * time.Second
 	// askGrace is what a lease adds to the endpoint's timeout while the service is being asked: for recordTime, and for the 4 s that a call may wait for its turn.
 	askGrace = 30 * time.Second
 	// writeTime bounds a commit with its retries, recordTime the one that ends a call: failures of one service wait for each other there.
@@ -37,8 +38,6 @@ const (
 	// pendingRetry is what a caller is told to wait before it sends the same payment again.
 	pendingRetry = 5 * time.Second
 	readyRetry   = 5 * time.Second
-	// stoppedRetry is what a caller is told to wait where the operator has stopped payments: nobody knows until when.
-	stoppedRetry = time.Minute
 	// awayRetry is what a caller is told to wait for a service that an admin took off the shelf for now.
 	awayRetry = time.Hour
 	// brokenRetry is what it is told to wait for a service whose listing cannot be used: a key that comes back is seen within that.
@@ -76,6 +75,7 @@ type Rail struct {
 
 // Config is what a Path is built from.
 type Config struct {
+	Owner    uuid.UUID // this process, as owner of the calls that it walks; zero: a new one
 	DB       *pgxpool.Pool
 	Recorder *Recorder
 	Catalog  *catalog.Catalog
@@ -96,8 +96,6 @@ type Config struct {
 	Grace         time.Duration // in which a retry of a payment that was settled and not asked is still served
 	// RestoredAt is when a backup was restored; zero: none was. Transfers that are older and have no claim go to review.
 	RestoredAt time.Time
-	// ExposureUSD is what may be unproved at once on each network, in US dollars; needed where a rail has Words.
-	ExposureUSD decimal.Decimal
 	// Plans are what those of owners promise, and what holds where a service has no owner; PlanOf names the plan that an account has now, from memory
 	// alone. nil: no account has one.
 	Plans  plan.Terms
@@ -122,6 +120,7 @@ type Path struct {
 	weighing chan struct{} // words of facilitators
 	unseen   sync.Map      // of facilitators, by name, of which was said that our node does not see what they settled
 	walking  sync.WaitGroup
+	unshown  atomic.Int64 // calls that may yet show an authorization
 	// streaming ends when the program can wait for streams no longer.
 	streaming  context.Context
 	endStreams context.CancelFunc
@@ -130,7 +129,10 @@ type Path struct {
 // NewPath returns a path that owns the calls it walks under an id of its own. Whoever says under that id that the process is alive tells its
 // gate who else is.
 func NewPath(c Config) *Path {
-	owner := uuid.Must(uuid.NewV7())
+	owner := c.Owner
+	if owner == uuid.Nil {
+		owner = uuid.Must(uuid.NewV7())
+	}
 	p := &Path{Config: c, owner: owner, gate: capacity.NewGate(owner, replica.AliveFor, time.Now), resends: make(chan struct{}, wordResends),
 		weighing: make(chan struct{}, wordsAtOnce)}
 	p.streaming, p.endStreams = context.WithCancel(context.Background())
@@ -139,6 +141,9 @@ func NewPath(c Config) *Path {
 
 // Owner is the id under which this process holds leases.
 func (p *Path) Owner() uuid.UUID { return p.owner }
+
+// Unshown is how many calls are under way that may yet show an authorization.
+func (p *Path) Unshown() int64 { return p.unshown.Load() }
 
 // Gate lets calls in to services, as far as their providers say that they can take them.
 func (p *Path) Gate() *capacity.Gate { return p.gate }

@@ -1,8 +1,6 @@
 package delivery
 
 import (
-	"context"
-
 	"github.com/google/uuid"
 
 	"market/internal/catalog"
@@ -25,8 +23,8 @@ func (p *Path) rankOf(s *catalog.Service) int {
 
 // open says why calls of a service are not settled on a network now: nobody's are, or those of its plan are not any more because others come first. What is
 // asked here is memory: whoever is not let in is not asked to pay either.
-func (p *Path) open(ctx context.Context, rail Rail, s *catalog.Service) error {
-	if err := p.Ready.Ready(rail.Network.ID); err != nil {
+func (p *Path) open(rail Rail, s *catalog.Service, microUSD int64) error {
+	if err := p.Ready.Look(rail.Network.ID, microUSD); err != nil {
 		return err
 	}
 	if rail.Units == nil {

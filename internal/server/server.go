@@ -169,26 +169,3 @@ func (s *Server) index(c echo.Context) error {
 		"openapi":     s.publicURL + "/openapi.json",
 	})
 }
-
-// readyz says whether paid work can be done now, network by network. An outage of our own is told and decides nothing: callers are refunded. A process
-// that stops is not ready, however well it could settle: nobody is to send it callers any more.
-func (s *Server) readyz(c echo.Context) error {
-	status, networks := http.StatusServiceUnavailable, map[string]string{}
-	for network, err := range s.ready.All() {
-		networks[network] = "ready"
-		if err != nil {
-			networks[network] = err.Error()
-			continue
-		}
-		status = http.StatusOK
-	}
-	body := map[string]any{"networks": networks}
-	if s.guard != nil { // a facilitator by itself asks no services, and has none
-		body["outages"] = outageViews(s.guard.Open())
-	}
-	if s.stopping() {
-		status, body["why"] = http.StatusServiceUnavailable, "the process is stopping"
-	}
-	body["ready"] = status == http.StatusOK
-	return s.writeJSON(c, status, typeJSON, body)
-}
