@@ -83,6 +83,8 @@ var deeds = map[audit.Action]string{
 	audit.PlanSet:      "Given another plan",
 	audit.AdminGranted: "Made an admin",
 	audit.AdminRevoked: "Made an admin no more",
+	audit.SessionEnded: "Signed out",
+	audit.KeyRevoked:   "Revoked a key",
 }
 
 func auditOnPageOf(e audit.Entry) auditOnPage {
