@@ -43,6 +43,7 @@ var owners = map[string][]string{
 	"outages":            {"outage"},
 	"source_days":        {"source"},
 	"source_state":       {"source"},
+	"switches":           {"switches"},
 
 	"provider_notices":       {"letter"},
 	"provider_deliveries":    {"letter"},

@@ -27,12 +27,13 @@ import (
 	"market/internal/server"
 	"market/internal/source"
 	"market/internal/strikes"
+	"market/internal/switches"
 	"market/internal/upstream"
 	"market/internal/watch"
 )
 
 const (
-	// reloadEvery is how old the catalog and the cooldown board may get when notifications are lost.
+	// reloadEvery is how old the catalog, the cooldown board and that of the switches may get when notifications are lost.
 	reloadEvery = time.Minute
 	loadTime    = 10 * time.Second
 	// drainTime is what calls under way get to end when the program stops: the longest endpoint, its probe, its settlement and its commits.
@@ -57,6 +58,7 @@ type App struct {
 	publicURL string
 	now       func() time.Time // of this process, see WithClock
 
+	switches *switches.Board
 	metrics  *metrics.Metrics
 	sources  *source.Registry
 	notices  *notify.Sender
@@ -64,8 +66,8 @@ type App struct {
 	prober   *upstream.Prober
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
-	owners   *identity.Board // of services
 	ready    *readiness.Keeper
+	owners   *identity.Board // of services
 	terms    readiness.Terms // zero: nobody said what may be lost
 	readyAge time.Duration   // for how long what is known is used then
 	loops    *pulse.Loops
@@ -75,7 +77,7 @@ type App struct {
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
 func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
-	a := &App{now: now, pace: watch.UsualPace, terms: termsOf(c), readyAge: readyAge}
+	a := &App{now: now, pace: watch.UsualPace, terms: termsOf(c), readyAge: readyAge, switches: switches.NewBoard()}
 	a.loops = pulse.New(time.Now, a.panicked)
 	background := a.begin(ctx, log)
 	for _, option := range options {
@@ -185,7 +187,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	}
 	owner := uuid.Must(uuid.NewV7())
 	a.ready = readiness.New(rails.checks(a.db), readiness.Options{Self: owner, Own: a.terms, Fixed: a.readyAge, Pace: readyAge, Limit: readyTime, Changed: a.readyChanged,
-		Limited: rails.limited})
+		Limited: rails.limited, Stopped: a.switches.Stopped})
 	a.path = delivery.NewPath(delivery.Config{
 		Owner: owner, DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
 		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, Plans: plan.NewTerms(c.Plans, c.FeeBPS, c.Retention), PlanOf: a.planOf, RestoredAt: c.RestoredAt,
@@ -199,15 +201,15 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	return server.New(server.Config{
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
-		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices,
-		SignIns: signIns(signIn, rails, box), Plans: c.Plans,
+		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices, Switches: a.switches, Plans: c.Plans,
+		SignIns: signIns(signIn, rails, box),
 	}), nil
 }
 
 // now cuts to what Postgres keeps, so that a value which is read back is equal.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// watch loads the catalog, the cooldowns, what is out and who owns services, and keeps them fresh.
+// watch loads the catalog, the cooldowns, what is out, what the operator has stopped and who owns services, and keeps them fresh.
 func (a *App) watch(background context.Context, databaseURL string, listings *catalog.Catalog, board *cooldown.Board, open rails) error {
 	load := func(channel string) error {
 		ctx, cancel := context.WithTimeout(background, loadTime)
@@ -217,6 +219,8 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			return listings.Load(ctx, a.db)
 		case source.Channel:
 			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open), a.releaseLetters(ctx))
+		case switches.Channel:
+			return a.switches.Load(ctx, a.db)
 		case identity.Channel:
 			return a.owners.Load(ctx, a.db)
 		}
@@ -227,7 +231,7 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			a.log.Error().Err(err).Str("channel", channel).Msg("snapshot not reloaded; the old one stays")
 		}
 	}
-	channels := []string{channelCatalog, channelCooldowns, source.Channel, identity.Channel}
+	channels := []string{channelCatalog, channelCooldowns, source.Channel, switches.Channel, identity.Channel}
 	for _, channel := range channels {
 		if err := load(channel); err != nil {
 			return err

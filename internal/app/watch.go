@@ -22,7 +22,7 @@ func (a *App) panicked(loop string, cause any, stack []byte) {
 func (a *App) watchAll(background context.Context, rails rails) {
 	w := watch.New(watch.Config{
 		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: func(context.Context) map[string]error { return a.ready.All() },
-		Networks: rails.watched(), Loops: a.loops, Tries: a.path.Tries, Clock: a.now, Pace: a.pace,
+		Networks: rails.watched(), Loops: a.loops, Tries: a.path.Tries, Clock: a.now, Pace: a.pace, Switches: a.switches.On,
 		Periodic: []string{refund.DueArgs{}.Kind(), notify.DueArgs{}.Kind(), letter.DueArgs{}.Kind()},
 		// The rows of these say when they are tried again, so a job that went wrong has ended as it should.
 		RowsTell: []string{refund.Args{}.Kind(), notify.Args{}.Kind(), letter.Args{}.Kind()},

@@ -20,13 +20,18 @@ const (
 	// SourceTried is that somebody said that a source is topped up, so that it is asked before its window ends.
 	SourceTried Action = "source_tried"
 
+	SwitchedOn   Action = "switched_on"   // the operator stopped something by hand
+	SwitchedOff  Action = "switched_off"  // and lets it go on
+	PlanSet      Action = "plan_set"      // an account has another plan
+	AdminGranted Action = "admin_granted" // a wallet is an admin
+	AdminRevoked Action = "admin_revoked" // and is not any more
 	SessionEnded Action = "session_ended" // a wallet signed out
 	KeyRevoked   Action = "key_revoked"   // an account ended one of its API keys
 )
 
 // Actions returns every action.
 func Actions() []Action {
-	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SessionEnded, KeyRevoked}
+	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked, SessionEnded, KeyRevoked}
 }
 
 // A Kind is what a decision can be about.
@@ -36,23 +41,30 @@ const (
 	KindStrike  Kind = "strike"
 	KindService Kind = "service"
 	KindSource  Kind = "source"
+	KindSwitch  Kind = "switch"
 	KindAccount Kind = "account"
+	KindAdmin   Kind = "admin"
 )
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{KindStrike, KindService, KindSource, KindAccount} }
+func Kinds() []Kind {
+	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin}
+}
 
-// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source, the id of an account.
+// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source or of a switch, the id of an account,
+// the wallet of an admin.
 type Subject struct {
 	Kind Kind
 	Name string
 }
 
-// Strike, Service, Source and Account name a subject.
+// Strike, Service, Source, Switch, Account and Admin name a subject.
 func Strike(id uuid.UUID) Subject  { return Subject{KindStrike, id.String()} }
 func Service(slug string) Subject  { return Subject{KindService, slug} }
 func Source(name string) Subject   { return Subject{KindSource, name} }
+func Switch(name string) Subject   { return Subject{KindSwitch, name} }
 func Account(id uuid.UUID) Subject { return Subject{KindAccount, id.String()} }
+func Admin(wallet string) Subject  { return Subject{KindAdmin, wallet} }
 
 // An Entry is one decision.
 type Entry struct {

@@ -36,6 +36,8 @@ type Delivery struct {
 	Error      string         // of a failure: the kind of error in a few words of ours, as upstream names it
 	Said       call.Said      // of a failure: what came back
 	Excused    uuid.UUID      // the outage of ours that it was taken for; zero: none
+	// Suspended says that strikes were suspended when it was recorded: what it would have meant for its service, it does not mean, then or later.
+	Suspended bool
 	// Refund is what the caller gets back; nil where the caller pays, or never paid.
 	Refund *refund.Owed
 

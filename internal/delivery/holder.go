@@ -17,6 +17,7 @@ import (
 	"market/internal/notify"
 	"market/internal/postgres"
 	"market/internal/pulse"
+	"market/internal/switches"
 )
 
 const (
@@ -33,6 +34,7 @@ type Holder struct {
 	rule          Holding
 	catalog       catalog.Store
 	notifications notify.Store
+	switches      switches.Store
 }
 
 // NewHolder returns a holder by a rule.
@@ -70,7 +72,12 @@ func (h *Holder) Once(ctx context.Context) ([]HeldNotice, error) {
 
 // holdAll holds those that are to be held, or none of them where they are too many. Replicas that hold different services at the same moment may pass
 // the ceiling by what the others hold just then; what it is for is hundreds.
+//
+// While strikes are suspended nobody is held, and what is said of those that would be too many stays as it is.
 func (h *Holder) holdAll(ctx context.Context) ([]HeldNotice, error) {
+	if suspended, err := h.switches.StrikesSuspended(ctx, h.db); err != nil || suspended {
+		return nil, err
+	}
 	var found, candidates []heldFacts
 	err := bounded(ctx, h.db, func(tx pgx.Tx) (err error) {
 		found, err = h.facts(ctx, tx, nil)
@@ -104,6 +111,9 @@ func (h *Holder) hold(ctx context.Context, service uuid.UUID) error {
 		if _, err := h.catalog.Lock(ctx, tx, service); err != nil {
 			return err
 		}
+		if suspended, err := h.switches.StrikesSuspended(ctx, tx); err != nil || suspended {
+			return err
+		}
 		if _, err := tx.Exec(ctx, boundedSQL); err != nil {
 			return err
 		}
@@ -132,7 +142,8 @@ type heldFacts struct {
 
 // The newest rows are cut off first, as in talliesSQL: scoreRows of all services together, as long as no service falls under scoreCallsMin. What went
 // wrong while we had an outage of our own, also on another replica, is no fact about a service: what stands between us and all of them may have
-// answered in their place.
+// answered in their place. Nor is what was recorded while strikes were suspended: of one service no two deliveries that count are of one instant, because
+// they wait for its row. It is looked for one by one, because all that were ever marked would be more than what is counted.
 const (
 	oursSQL = `
 WITH ours AS MATERIALIZED (
@@ -153,6 +164,7 @@ WITH ours AS MATERIALIZED (
 		       asked AND reason = 'rejected_by_service' AS rejected, asked AND party = 'service' AND reason = 'listing_broken' AS example
 		  FROM paid
 		 WHERE outcome = 'served' OR NOT EXISTS (SELECT 1 FROM ours WHERE paid.recorded_at BETWEEN ours.since AND ours.until)
+		       AND (SELECT true FROM deliveries x WHERE x.suspended AND x.service_id = s.id AND x.recorded_at = paid.recorded_at LIMIT 1) IS NULL
 	  ) p
  ) f`
 

@@ -22,6 +22,7 @@ import (
 	"market/internal/postgres"
 	"market/internal/refund"
 	"market/internal/strikes"
+	"market/internal/switches"
 )
 
 // Jobs enqueues work inside the caller's transaction.
@@ -39,6 +40,7 @@ type Recorder struct {
 	cooldown cooldown.Store
 	refunds  refund.Store
 	outages  outage.Store
+	switches switches.Store
 	outage   outage.Policy
 	rest     time.Duration // a cooldown, where the service names none
 	// retention is how long a served answer can be fetched again, where the plan of the service's owner does not say.
@@ -110,6 +112,9 @@ func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery) (Delivery
 	if err != nil {
 		return d, err
 	}
+	if d, err = r.suspend(ctx, tx, d); err != nil {
+		return d, err
+	}
 	if err := r.write(ctx, tx, d); err != nil {
 		return d, err
 	}
@@ -117,6 +122,9 @@ func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery) (Delivery
 		if err := r.owe(ctx, tx, d); err != nil {
 			return d, err
 		}
+	}
+	if d.Suspended {
+		return d, nil
 	}
 	if rest := r.rests(d); rest > 0 {
 		if err := r.cooldown.Start(ctx, tx, d.Service, d.ID, rest); err != nil {
@@ -165,8 +173,8 @@ WITH moved AS (
 	RETURNING id, payment_identifier
 ), delivered AS (
 	INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at,
-		upstream_status, latency_us, method, path, source, payer, detail, replica, excused_by)
-	SELECT $1, $2, $4, $6, $7, $8, $9, $10, $11, $12::timestamptz IS NOT NULL, $12, $13, $14, $15, $16, $17, $18, $19, $25, $26
+		upstream_status, latency_us, method, path, source, payer, detail, replica, excused_by, suspended)
+	SELECT $1, $2, $4, $6, $7, $8, $9, $10, $11, $12::timestamptz IS NOT NULL, $12, $13, $14, $15, $16, $17, $18, $19, $25, $26, $27
 	 WHERE $4 OR EXISTS (SELECT 1 FROM moved)
 	RETURNING id
 ), kept AS (
@@ -203,7 +211,7 @@ func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery) error 
 	var written int
 	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, d.follows(),
 		d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin, askedAt, status, d.Latency.Microseconds(),
-		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, cmp.Or(d.kept, r.retention), d.replica(), excused).Scan(&written)
+		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, cmp.Or(d.kept, r.retention), d.replica(), excused, d.Suspended).Scan(&written)
 	if err != nil {
 		return fmt.Errorf("write delivery of call %s: %w", d.Call, err)
 	}

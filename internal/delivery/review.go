@@ -129,10 +129,11 @@ SELECT EXISTS (
 	  LEFT JOIN strikes st ON st.id = sd.strike_id
 	 WHERE c.service_id = $1 AND c.until > market_now()
 	   AND d.outcome = 'failed' AND d.party = 'service' AND d.origin IN ('external', 'unattributed') AND d.excused_by IS NULL
-	   AND st.state IS DISTINCT FROM 'voided')`
+	   AND NOT d.suspended AND st.state IS DISTINCT FROM 'voided')`
 )
 
-// endRest ends the rest of a service, unless it has failed since that began by its own doing and in no strike that is void. Its row is locked.
+// endRest ends the rest of a service, unless it has failed since that began by its own doing and in no strike that is void. What failed while strikes were
+// suspended needs no rest. Its row is locked.
 func (r *Review) endRest(ctx context.Context, tx pgx.Tx, service uuid.UUID) error {
 	var needed bool
 	if err := tx.QueryRow(ctx, restNeededSQL, service).Scan(&needed); err != nil {

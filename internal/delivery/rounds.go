@@ -136,15 +136,20 @@ func (r Rounds) take(ctx context.Context, db postgres.DB) ([]uuid.UUID, error) {
 	return turn, nil
 }
 
+// A check that is not answered while strikes are suspended is not counted, and the time that counts begins when they are not any more.
 const keepVerdictSQL = `
+WITH suspension AS MATERIALIZED (
+	SELECT coalesce(bool_or(is_on), false) AS holds, max(since) AS since FROM switches WHERE kind = 'suspend_strikes'
+)
 UPDATE service_probes p
    SET answered_at = CASE WHEN $3 THEN market_now() ELSE p.answered_at END,
-       unanswered = CASE WHEN $3 THEN 0 WHEN p.probe_id = $2 THEN p.unanswered + 1 ELSE 1 END,
+       unanswered = CASE WHEN $3 THEN 0 ELSE CASE WHEN p.probe_id = $2 THEN p.unanswered ELSE 0 END + CASE WHEN suspension.holds THEN 0 ELSE 1 END END,
        unanswered_since = CASE WHEN $3 THEN NULL WHEN p.probe_id = $2 THEN coalesce(p.unanswered_since, market_now()) ELSE market_now() END,
        probe_id = $2
-  FROM services s
+  FROM services s CROSS JOIN suspension
  WHERE p.service_id = $1 AND s.id = p.service_id
-RETURNING p.unanswered, p.unanswered_since, market_now() - greatest(p.unanswered_since, s.state_since)`
+RETURNING p.unanswered, p.unanswered_since,
+          CASE WHEN suspension.holds THEN interval '0' ELSE market_now() - greatest(p.unanswered_since, s.state_since, suspension.since) END`
 
 // keep writes down what a service answered, and holds it where it has been silent for too long.
 func (r Rounds) keep(ctx context.Context, db postgres.DB, service *catalog.Service, v upstream.Verdict) error {

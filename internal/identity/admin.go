@@ -75,18 +75,20 @@ const adminsSQL = `
 SELECT wallet, source, granted_by, granted_at, coalesce(revoked_by, ''), revoked_at FROM admins
  ORDER BY revoked_at IS NOT NULL, granted_at DESC, wallet LIMIT $1`
 
+func scanAdmin(row pgx.CollectableRow) (a Admin, err error) {
+	var revoked *time.Time
+	err = row.Scan(walletOf(&a.Wallet), &a.Source, &a.GrantedBy, &a.GrantedAt, &a.RevokedBy, &revoked)
+	a.RevokedAt = orZero(revoked)
+	return a, err
+}
+
 // Admins returns who has the role, and then who had it, the latest first.
 func (Store) Admins(ctx context.Context, db postgres.DB) ([]Admin, error) {
 	rows, err := db.Query(ctx, adminsSQL, adminsMax)
 	if err != nil {
 		return nil, fmt.Errorf("list admins: %w", err)
 	}
-	admins, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a Admin, err error) {
-		var revoked *time.Time
-		err = row.Scan(walletOf(&a.Wallet), &a.Source, &a.GrantedBy, &a.GrantedAt, &a.RevokedBy, &revoked)
-		a.RevokedAt = orZero(revoked)
-		return a, err
-	})
+	admins, err := pgx.CollectRows(rows, scanAdmin)
 	if err != nil {
 		return nil, fmt.Errorf("list admins: %w", err)
 	}

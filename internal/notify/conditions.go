@@ -27,11 +27,15 @@ const (
 	WorkStopped Kind = "work_stopped"
 	// ClockApart is that the clock of a process and the database's differ; its subject is the replica.
 	ClockApart Kind = "clock_apart"
+	// PaymentsStopped is that the operator has stopped new payments on a network; its subject is the network.
+	PaymentsStopped Kind = "payments_stopped"
+	// StrikesSuspended is that the operator has suspended strikes. It has no subject.
+	StrikesSuspended Kind = "strikes_suspended"
 )
 
 // Conditions are the kinds of what package watch looks for.
 func Conditions() []Kind {
-	return []Kind{TreasuryShort, GasLow, RefundsLate, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart}
+	return []Kind{TreasuryShort, GasLow, RefundsLate, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart, PaymentsStopped, StrikesSuspended}
 }
 
 // Kinds are all kinds that there are.

@@ -78,6 +78,11 @@ var deeds = map[audit.Action]string{
 
 	audit.SourceTried: "Said to be topped up",
 
+	audit.SwitchedOn:   "Switched on",
+	audit.SwitchedOff:  "Switched off",
+	audit.PlanSet:      "Given another plan",
+	audit.AdminGranted: "Made an admin",
+	audit.AdminRevoked: "Made an admin no more",
 	audit.SessionEnded: "Signed out",
 	audit.KeyRevoked:   "Revoked a key",
 }

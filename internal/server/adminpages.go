@@ -87,6 +87,9 @@ func (s *Server) adminOverview(c echo.Context) error {
 	out := len(sources.out())
 	add(out, true, "sources out", "/admin/sources", "Facilitators, nodes, mail: they refuse us, or we stopped. Work that waits for them is kept.")
 	page.Counts[len(page.Counts)-1].Bad = out > 0
+	stopped := len(s.switchesOn())
+	add(stopped, true, "switches on", "/admin/switches", "Payments, payouts or strikes that an admin has stopped by hand.")
+	page.Counts[len(page.Counts)-1].Bad = stopped > 0
 	notices, err := notify.Store{}.CountOpen(ctx, s.db)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"market/internal/source"
+	"market/internal/switches"
 )
 
 // notReady are the networks on which no call can be paid just now, with the reasons. It is for pages, and decides nothing.
@@ -36,6 +37,9 @@ func (s *Server) closed() (lines []string) {
 
 // publicWhy says what is out to whoever wants to call. It names no facilitator, node or host: they are the operator's.
 func publicWhy(err error) string {
+	if errors.Is(err, switches.ErrStopped) {
+		return switches.ErrStopped.Error() + "."
+	}
 	limit, ok := errors.AsType[*source.LimitError](err)
 	if !ok {
 		return "payments cannot be settled there for now."

@@ -17,6 +17,7 @@ import (
 	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/readiness"
+	"market/internal/switches"
 )
 
 // Limits of the two listeners. A paid request may take long, so there is no write timeout from its start: the path has deadlines of its
@@ -54,8 +55,10 @@ type Config struct {
 	Waiting func(ctx context.Context, db postgres.DB) (map[string]int, error)
 	Metrics http.Handler // of the operations door; nil: it has none
 	Notices Notices      // to the operator; nil: there is no channel
-	SignIns *identity.SignIns
-	Plans   plan.Table // of the accounts that list services
+	// Switches are those of the operator that are on, as this process knows them; nil: it has no use for them.
+	Switches *switches.Board
+	SignIns  *identity.SignIns
+	Plans    plan.Table // of the accounts that list services
 }
 
 // Server is the public door and the operations door.
@@ -84,6 +87,7 @@ type Server struct {
 	waiting    func(ctx context.Context, db postgres.DB) (map[string]int, error)
 	metrics    http.Handler
 	notices    Notices
+	switches   *switches.Board
 	identities identity.Store
 	signIns    *identity.SignIns
 	tries      tries // to sign in with the admin token
@@ -100,7 +104,7 @@ func New(c Config) *Server {
 		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
-		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices,
+		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices, switches: c.Switches,
 		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, store: catalog.Store{Plans: c.Plans},
 		challenges: tries{max: challengesMax}, entries: tries{max: signInsMax}, badTokens: tries{max: badTokensMax},
 	}

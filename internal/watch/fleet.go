@@ -34,7 +34,7 @@ type Fine struct {
 }
 
 // seenKinds are the conditions that processes report, each with how many times Lasting it has to last until it is told. An empty wallet and a loop that
-// hangs do not pass by themselves, and have their patience already. Refunds are late for a while, too, when a source that they waited for works again.
+// hangs do not pass by themselves, and have their patience already; a switch was set by somebody. Refunds are late for a while, too, when a source that they waited for works again.
 var seenKinds = map[notify.Kind]int{
 	notify.NetworkNotReady: 1,
 	notify.TreasuryShort:   1,
@@ -42,6 +42,9 @@ var seenKinds = map[notify.Kind]int{
 	notify.RefundsLate:     2,
 	notify.GasLow:          0,
 	notify.WorkStopped:     0,
+
+	notify.PaymentsStopped:  0,
+	notify.StrikesSuspended: 0,
 }
 
 // needWord are those of them that are over only by the word of a process that has looked: one that has just begun to run, or whose node does not answer,

@@ -8,6 +8,7 @@ import (
 
 	"market/internal/notify"
 	"market/internal/source"
+	"market/internal/switches"
 )
 
 // reasonMax is how much of a reason is told: the log has all of it.
@@ -37,11 +38,12 @@ func toldBySource(why error) bool {
 	return out && limit.Why != source.Paced
 }
 
-// networks says of each network whether payments are taken on it. Where that is because a source is out, the source's own notice has told it.
+// networks says of each network whether payments are taken on it. Where that is because a source is out, the source's own notice has told it, and where
+// the operator stopped it, that of the switch.
 func networks(verdicts map[string]error) []finding {
 	var found []finding
 	for network, why := range verdicts {
-		if why == nil || toldBySource(why) {
+		if why == nil || toldBySource(why) || errors.Is(why, switches.ErrStopped) {
 			continue
 		}
 		found = append(found, finding{key: key{notify.NetworkNotReady, network}, bad: true, told: notify.Outage{

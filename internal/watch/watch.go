@@ -15,6 +15,7 @@ import (
 	"market/internal/notify"
 	"market/internal/pulse"
 	"market/internal/replica"
+	"market/internal/switches"
 )
 
 const (
@@ -41,6 +42,8 @@ type Config struct {
 	Networks []Network
 	Loops    *pulse.Loops
 	Tries    func() delivery.Tries
+	// Switches are those of the operator that are on.
+	Switches func() []switches.Switch
 	// Periodic are the kinds of jobs that run all the time. RowsTell are those of which one that was given up is no news: what they work on is tried
 	// again, and is told of by itself where that takes too long.
 	Periodic, RowsTell []string
@@ -155,6 +158,7 @@ func (w *Watch) Look(ctx context.Context) error {
 // findings are how all that this process sees looks to it now.
 func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 	found := networks(w.Ready(ctx))
+	found = append(found, switched(w.Switches())...)
 	for _, s := range w.Loops.Silent() {
 		found = append(found, silenceFinding(w.Self, w.Address, s))
 	}
