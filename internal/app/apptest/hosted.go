@@ -52,7 +52,7 @@ func NewHosted(t *testing.T, supports string, how func(Settling)) *Hosted {
 		if got := r.Header.Get("Authorization"); got != "Bearer hunter2" {
 			t.Errorf("the credential is %q", got)
 		}
-		(*h.how.Load())(Settling{t, w, r, readSigned(t, r.Body), h.engine.Load(), &h.late})
+		(*h.how.Load())(Settling{t, w, r, ReadSigned(t, r.Body), h.engine.Load(), &h.late})
 	})
 	h.Server = httptest.NewServer(h.metered(mux))
 	h.address = h.Listener.Addr().String()
@@ -79,6 +79,12 @@ func (h *Hosted) SetCredit(left bool) { h.out.Store(!left) }
 // Open gives it what it settles with, once there is a chain.
 func (h *Hosted) Open(t *testing.T, w *World) {
 	t.Helper()
+	h.engine.Store(w.TheirEngine(t))
+}
+
+// TheirEngine is what somebody else settles with on this chain: an engine with a gas key and a database of its own.
+func (w *World) TheirEngine(t testing.TB) *facilitator.Engine {
+	t.Helper()
 	_, gas := NewKey(t)
 	if err := w.Chain.FundGas(t.Context(), gas.Address(), new(big.Int).Exp(big.NewInt(10), big.NewInt(19), nil)); err != nil {
 		t.Fatal(err)
@@ -95,7 +101,7 @@ func (h *Hosted) Open(t *testing.T, w *World) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.engine.Store(engine)
+	return engine
 }
 
 // Does changes what it does with a request to settle.
@@ -120,7 +126,7 @@ func HostedFile(t *testing.T, local bool, all ...*Hosted) string {
 }
 
 // FacilitatorsFile is HostedFile for some of which each says more about itself than that, or another thing.
-func FacilitatorsFile(t *testing.T, says map[string]any, local bool, all ...*Hosted) string {
+func FacilitatorsFile(t testing.TB, says map[string]any, local bool, all ...*Hosted) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "hosted.token"), []byte("hunter2\n"), 0o600); err != nil {
