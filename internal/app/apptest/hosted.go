@@ -34,6 +34,7 @@ type Hosted struct {
 	Heard atomic.Int32 // anything at all
 
 	address string
+	says    atomic.Pointer[http.HandlerFunc]
 	out     atomic.Bool
 	how     atomic.Pointer[func(Settling)]
 	engine  atomic.Pointer[facilitator.Engine]
@@ -45,8 +46,9 @@ func NewHosted(t *testing.T, supports string, how func(Settling)) *Hosted {
 	t.Helper()
 	h := &Hosted{}
 	h.how.Store(&how)
+	h.Says(Supports(supports))
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /supported", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, supports) })
+	mux.HandleFunc("GET /supported", func(w http.ResponseWriter, r *http.Request) { (*h.says.Load())(w, r) })
 	mux.HandleFunc("POST /settle", func(w http.ResponseWriter, r *http.Request) {
 		h.Asked.Add(1)
 		if got := r.Header.Get("Authorization"); got != "Bearer hunter2" {
@@ -103,6 +105,17 @@ func (w *World) TheirEngine(t testing.TB) *facilitator.Engine {
 	}
 	return engine
 }
+
+// Supports is a good answer to /supported.
+func Supports(what string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, what) }
+}
+
+// Silence is no answer at all.
+func Silence(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// Says changes what it answers to /supported.
+func (h *Hosted) Says(how http.HandlerFunc) { h.says.Store(&how) }
 
 // Does changes what it does with a request to settle.
 func (h *Hosted) Does(how func(Settling)) { h.how.Store(&how) }

@@ -141,8 +141,12 @@ func report(t *testing.T, lines []apptest.Line, tally *apptest.Tally, runs []*ru
 	exposure := fmt.Sprintf("The most that was shown to the facilitator since the last proof of anybody, in %d random runs: %s of %d USD.\n", len(runs), usd(most), budget)
 	printed := sheet
 	printed.Columns, printed.Lines = sheet.Columns[1:], nil
-	for _, l := range lines {
-		printed.Lines = append(printed.Lines, apptest.Line{Title: l.Title, Name: l.Name, Cells: l.Cells[1:]})
+	for i, l := range lines {
+		cell := l.Cells[1]
+		if tally.At(i) == apptest.Otherwise {
+			cell = l.Cells[0] + "; saw: " + cell
+		}
+		printed.Lines = append(printed.Lines, apptest.Line{Title: l.Title, Name: l.Name, Cells: []string{cell}})
 	}
 	fmt.Print(printed.Text(tally), "\n", exposure, tally.Line(t.Failed()))
 	file := os.Getenv("MARKET_WINDOW_RESULT")
