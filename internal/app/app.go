@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/rs/zerolog"
@@ -32,9 +33,6 @@ const (
 	// reloadEvery is how old the catalog and the cooldown board may get when notifications are lost.
 	reloadEvery = time.Minute
 	loadTime    = 10 * time.Second
-	// readyAge is how long a readiness verdict is used; readyTime bounds one check.
-	readyAge  = 5 * time.Second
-	readyTime = 5 * time.Second
 	// drainTime is what calls under way get to end when the program stops: the longest endpoint, its probe, its settlement and its commits.
 	drainTime = 180 * time.Second
 	// streamsTime is how long before the end of that the streams are ended that are still under way, so that they are recorded as interrupted.
@@ -64,7 +62,8 @@ type App struct {
 	prober   *upstream.Prober
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
-	ready    *readiness.Checker
+	ready    *readiness.Keeper
+	terms    readiness.Terms // zero: nobody said what may be lost
 	loops    *pulse.Loops
 	pace     watch.Pace
 	jobs     *river.Client[pgx.Tx]
@@ -72,7 +71,7 @@ type App struct {
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
 func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
-	a := &App{now: now, pace: watch.UsualPace}
+	a := &App{now: now, pace: watch.UsualPace, terms: termsOf(c)}
 	a.loops = pulse.New(time.Now, a.panicked)
 	background := a.begin(ctx, log)
 	for _, option := range options {
@@ -119,7 +118,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails, a.notices, letters, log); err != nil {
+	if a.jobs, err = newJobs(a.db, rails.refund(a.refunded), a.notices, letters, log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))
@@ -134,10 +133,11 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 		return nil, fmt.Errorf("start jobs: %w", err)
 	}
 	a.stops = append(a.stops, a.jobs.Stop)
-	if err := a.beatOnce(ctx); err != nil {
+	if err := a.joinFleet(ctx); err != nil {
 		return nil, err
 	}
 	a.loop(background, "heartbeat", a.beat)
+	a.refresh(ctx, background)
 	a.loop(background, "outage guard", a.guardOn)
 	a.loop(background, "sweeper", a.path.Sweep)
 	a.loop(background, "tidy", a.path.Tidy)
@@ -172,10 +172,12 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	if err != nil {
 		return nil, err
 	}
-	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
+	owner := uuid.Must(uuid.NewV7())
+	a.ready = readiness.New(rails.checks(), readiness.Options{Self: owner, Own: a.terms, Fixed: readyAge, Limit: readyTime, Changed: a.readyChanged,
+		Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
-		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
+		Owner: owner, DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
+		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
 		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,

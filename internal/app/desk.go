@@ -58,7 +58,11 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) err
 	}
 	door := desk.New(desk.Config{DB: d.db, Rails: open, Keys: keys, Signer: gas.Address().Hex(), Log: log})
 	d.running.Go(func() { door.Tidy(background) })
-	ready := readiness.New(checks, readiness.Options{Age: readyAge, Limit: readyTime, Now: now, Changed: d.readyChanged})
+	ready := readiness.New(checks, readiness.Options{Fixed: readyAge, Alone: true, Limit: readyTime, Changed: d.readyChanged})
+	for _, network := range ready.Networks() {
+		d.running.Go(func() { ready.Refresh(background, network) })
+	}
+	firstLook(ctx, ready)
 	d.open(door.Public(), server.New(server.Config{Ready: ready, Log: log, Now: now, Stopping: d.stopping.Load,
 		Metrics: metrics.New(nil).Handler()}).Ops()) // of the process alone: a serve on this database shows how its sources stand
 	return nil

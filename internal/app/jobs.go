@@ -29,9 +29,9 @@ const (
 )
 
 // newJobs makes the job queue with its workers.
-func newJobs(db *pgxpool.Pool, open rails, notices *notify.Sender, letters *letter.Worker, log zerolog.Logger) (*river.Client[pgx.Tx], error) {
+func newJobs(db *pgxpool.Pool, refunds map[string]refund.Rail, notices *notify.Sender, letters *letter.Worker, log zerolog.Logger) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
-	river.AddWorker(workers, refund.NewWorker(db, open.refund()))
+	river.AddWorker(workers, refund.NewWorker(db, refunds))
 	river.AddWorker(workers, refund.NewDueWorker(db))
 	river.AddWorker(workers, notify.NewWorker(notices))
 	river.AddWorker(workers, notify.NewDueWorker(notices))

@@ -22,8 +22,11 @@ func TestOps_TellsThatItLivesAndWhatItIsReadyFor(t *testing.T) {
 		t.Errorf("livez: %d %s", a.Status, a.Body)
 	}
 	a := get(w.App.OpsURL() + "/readyz")
-	networks, _ := a.JSON["networks"].(map[string]any)
-	if a.Status != http.StatusOK || a.JSON["ready"] != true || networks[devnet.NetworkID] != "ready" {
+	stands := standing(a)
+	settle, _ := stands["settle"].(map[string]any)
+	age, aged := settle["age_ms"].(float64)
+	if a.Status != http.StatusOK || a.JSON["ready"] != true || stands["state"] != "ready" || stands["allowance_ms"] != 5000.0 || !aged || age >= 5000 ||
+		a.JSON["exposure"] != "b=none n=1 allowance=5s" {
 		t.Errorf("readyz: %d %s", a.Status, a.Body)
 	}
 	// What is for the operator is not on the public listener, and the other way round.
@@ -35,6 +38,13 @@ func TestOps_TellsThatItLivesAndWhatItIsReadyFor(t *testing.T) {
 	}
 }
 
+// standing is what /readyz says of the network of the tests.
+func standing(readyz apptest.Answer) map[string]any {
+	networks, _ := readyz.JSON["networks"].(map[string]any)
+	stands, _ := networks[devnet.NetworkID].(map[string]any)
+	return stands
+}
+
 // B85: where a settlement or a refund could not be paid for, nobody is asked for money and no payment is touched.
 func TestOps_WithoutGasNothingIsSold(t *testing.T) {
 	t.Parallel()
@@ -42,9 +52,9 @@ func TestOps_WithoutGasNothingIsSold(t *testing.T) {
 	w := apptest.Start(t, "MARKET_GAS_KEY="+empty)
 	s := w.List(t, "unready", apptest.Works, map[string]any{"trial_calls_per_day": 1})
 	a := w.Send(t, apptest.Asking{Method: http.MethodGet, URL: w.App.OpsURL() + "/readyz"}, "")
-	networks, _ := a.JSON["networks"].(map[string]any)
-	why, _ := networks[devnet.NetworkID].(string)
-	if a.Status != http.StatusServiceUnavailable || a.JSON["ready"] != false || !strings.Contains(why, "gas") {
+	stands := standing(a)
+	why, _ := stands["detail"].(string)
+	if stands["state"] != "not_ready" || stands["why"] != "denied" || a.Status != http.StatusServiceUnavailable || a.JSON["ready"] != false || !strings.Contains(why, "gas") {
 		t.Errorf("readyz: %d %s", a.Status, a.Body)
 	}
 	payer := w.Payer(t, apptest.PriceUnits)

@@ -198,11 +198,12 @@ func (rs rails) delivery() []delivery.Rail {
 	return out
 }
 
-// refund returns what pays refunds on each rail.
-func (rs rails) refund() map[string]refund.Rail {
+// refund returns what pays refunds on each rail; proved hears of each that was put on the chain.
+func (rs rails) refund(proved func(network string, began time.Time)) map[string]refund.Rail {
 	out := map[string]refund.Rail{}
 	for _, r := range rs {
-		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: r.sender, Units: refundUnits{r.failover},
+		sender := proving{r.sender, func(began time.Time) { proved(r.network.ID, began) }}
+		out[r.network.ID] = refund.Rail{Network: r.network, Node: r.node, Sender: sender, Units: refundUnits{r.failover},
 			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...)}
 	}
 	return out
@@ -254,18 +255,18 @@ func (rs rails) checks() map[string]readiness.Check {
 
 // checkOf is the check of a network on which somebody settles.
 func checkOf(node *chain.Node, settles func(context.Context) error) readiness.Check {
-	return func(ctx context.Context) error {
+	return func(ctx context.Context) readiness.Finding {
 		if err := node.Check(ctx); err != nil {
-			return err
+			return readiness.Whole(err)
 		}
 		head, err := node.FreshHead(ctx)
 		if err != nil {
-			return err
+			return readiness.Whole(err)
 		}
 		if age := time.Since(time.Unix(int64(head.Time), 0)); age > headAgeMax { //nolint:gosec // seconds, range-checked by chain
-			return fmt.Errorf("the newest block is %s old", age.Truncate(time.Second))
+			return readiness.Whole(fmt.Errorf("the newest block is %s old", age.Truncate(time.Second)))
 		}
-		return settles(ctx)
+		return readiness.Whole(settles(ctx))
 	}
 }
 

@@ -21,7 +21,7 @@ func (a *App) panicked(loop string, cause any, stack []byte) {
 // watchAll looks for what stops without anybody running into it, and tells the operator.
 func (a *App) watchAll(background context.Context, rails rails) {
 	w := watch.New(watch.Config{
-		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: a.ready.All,
+		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: func(context.Context) map[string]error { return a.ready.All() },
 		Networks: rails.watched(), Loops: a.loops, Tries: a.path.Tries, Clock: a.now, Pace: a.pace,
 		Periodic: []string{refund.DueArgs{}.Kind(), notify.DueArgs{}.Kind(), letter.DueArgs{}.Kind()},
 		// The rows of these say when they are tried again, so a job that went wrong has ended as it should.

@@ -8,14 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/shopspring/decimal"
 )
 
 const tokenCharsMin = 16
-
-// exposureMax keeps a slip of the finger from being a licence to lose everything.
-var exposureMax = decimal.NewFromInt(1_000_000)
 
 func (p *problems) checkAddresses(c *Config) {
 	p.checkOpsListen(c.Listen, c.OpsListen)
@@ -118,18 +113,6 @@ func (p *problems) checkKey(prefix string, k Key, dev bool) {
 func (p *problems) checkFile(name, path string) {
 	info, err := os.Stat(path)
 	p.check(name, err == nil && info.Mode().IsRegular())
-}
-
-// checkExposure wants a bound wherever services are asked on somebody's word: nobody else can say what the operator is willing to lose.
-func (p *problems) checkExposure(c *Config) {
-	const name = "MARKET_EXPOSURE_USD"
-	if _, set := p.values[name]; set {
-		p.check(name, c.ExposureUSD.IsPositive() && c.ExposureUSD.LessThanOrEqual(exposureMax))
-		return
-	}
-	if c.trusts() {
-		p.say(name, "missing: a facilitator has proof later, so say what may be unproved at once on each network, which you may lose")
-	}
 }
 
 func (p *problems) checkRanges(c *Config) {

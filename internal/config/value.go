@@ -138,3 +138,20 @@ func (u *USD) UnmarshalText(text []byte) (err error) {
 	u.Decimal, err = decimal.NewFromString(string(text))
 	return err
 }
+
+// A Share is a part of a whole, in ten-thousandths.
+type Share int
+
+// UnmarshalText reads "0.25".
+func (s *Share) UnmarshalText(text []byte) error {
+	var part USD
+	if err := part.UnmarshalText(text); err != nil {
+		return err
+	}
+	tenThousandths := part.Shift(4)
+	if !tenThousandths.IsInteger() || !tenThousandths.IsPositive() || tenThousandths.GreaterThan(decimal.NewFromInt(10_000)) {
+		return errForm
+	}
+	*s = Share(tenThousandths.IntPart())
+	return nil
+}

@@ -11,6 +11,7 @@ import (
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/postgres"
+	"market/internal/readiness"
 )
 
 const (
@@ -159,7 +160,11 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	}
 	sending, cancel := context.WithTimeout(ctx, resendTime)
 	defer cancel()
+	began := time.Now()
 	result := rail.Settler.Settle(sending, c.Signed)
+	if result.Status == chain.StatusSettled {
+		p.Ready.Proved(rail.Network.ID, readiness.Settle, began) // it was not on the chain a moment ago
+	}
 	switch {
 	case result.Status != chain.StatusSettled && limited(result.Err):
 		return nil // looked at again; that a facilitator is out was told when it was found out

@@ -148,7 +148,7 @@ func (g *Guard) tell(ctx context.Context, unsettled, open []outage.Outage) (told
 	}
 	var fleet []replica.Replica
 	if len(open) > 0 {
-		if fleet, err = (replica.Store{}).Alive(ctx, g.db); err != nil {
+		if fleet, _, err = (replica.Store{}).Alive(ctx, g.db); err != nil {
 			return nil, err
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
 
 	"market/internal/answer"
 	"market/internal/capacity"
@@ -28,6 +27,8 @@ const (
 	// settleTime is how long a settlement may take until it counts as unclear. It ends well before the lease of a settling call.
 	settleTime  = 18 * time.Second
 	settleLease = 30 * time.Second
+	// admitTime is more than a call may wait for what may be lost at once.
+	admitTime = 2 * time.Second
 	// askGrace is what a lease adds to the endpoint's timeout while the service is being asked: for recordTime, and for the 4 s that a call may wait for its turn.
 	askGrace = 30 * time.Second
 	// writeTime bounds a commit with its retries, recordTime the one that ends a call: failures of one service wait for each other there.
@@ -73,13 +74,14 @@ type Rail struct {
 
 // Config is what a Path is built from.
 type Config struct {
+	Owner    uuid.UUID // this process, as owner of the calls that it walks; zero: a new one
 	DB       *pgxpool.Pool
 	Recorder *Recorder
 	Catalog  *catalog.Catalog
 	Upstream *upstream.Client
 	Prober   *upstream.Prober
 	Board    *cooldown.Board
-	Ready    *readiness.Checker
+	Ready    *readiness.Keeper
 	Rails    []Rail // in the order in which they are offered
 	Now      func() time.Time
 
@@ -94,8 +96,6 @@ type Config struct {
 	Grace         time.Duration // in which a retry of a payment that was settled and not asked is still served
 	// RestoredAt is when a backup was restored; zero: none was. Transfers that are older and have no claim go to review.
 	RestoredAt time.Time
-	// ExposureUSD is what may be unproved at once on each network, in US dollars; needed where a rail has Words.
-	ExposureUSD decimal.Decimal
 	// OnError hears of what went wrong and changed no answer; it must not block.
 	OnError func(err error)
 	// Own are the addresses of our own scanners and monitoring.
@@ -116,6 +116,7 @@ type Path struct {
 	weighing chan struct{} // words of facilitators
 	unseen   sync.Map      // of facilitators, by name, of which was said that our node does not see what they settled
 	walking  sync.WaitGroup
+	unshown  atomic.Int64 // calls that may yet show an authorization
 	// streaming ends when the program can wait for streams no longer.
 	streaming  context.Context
 	endStreams context.CancelFunc
@@ -124,7 +125,10 @@ type Path struct {
 // NewPath returns a path that owns the calls it walks under an id of its own. Whoever says under that id that the process is alive tells its
 // gate who else is.
 func NewPath(c Config) *Path {
-	owner := uuid.Must(uuid.NewV7())
+	owner := c.Owner
+	if owner == uuid.Nil {
+		owner = uuid.Must(uuid.NewV7())
+	}
 	p := &Path{Config: c, owner: owner, gate: capacity.NewGate(owner, replica.AliveFor, time.Now), resends: make(chan struct{}, wordResends),
 		weighing: make(chan struct{}, wordsAtOnce)}
 	p.streaming, p.endStreams = context.WithCancel(context.Background())
@@ -133,6 +137,9 @@ func NewPath(c Config) *Path {
 
 // Owner is the id under which this process holds leases.
 func (p *Path) Owner() uuid.UUID { return p.owner }
+
+// Unshown is how many calls are under way that may yet show an authorization.
+func (p *Path) Unshown() int64 { return p.unshown.Load() }
 
 // Gate lets calls in to services, as far as their providers say that they can take them.
 func (p *Path) Gate() *capacity.Gate { return p.gate }

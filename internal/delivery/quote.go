@@ -9,8 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/refusal"
 )
@@ -147,7 +150,7 @@ func (p *Path) Warnings(s *catalog.Service, e *catalog.Endpoint) []string {
 	if !priced || e.Retired {
 		return nil
 	}
-	warnings := slices.Concat(e.Warnings(), p.belowFloor(price))
+	warnings := slices.Concat(e.Warnings(), p.belowFloor(price), p.aboveBurst(price))
 	offers := p.Terms(e, price)
 	t := catalog.Target{Service: s, Endpoint: e, UpstreamPath: strings.NewReplacer("{", "", "}", "").Replace(e.Path)}
 	bazaar := payment.NewBazaar(p.listing(s.Slug, e))
@@ -164,6 +167,15 @@ func (p *Path) Warnings(s *catalog.Service, e *catalog.Endpoint) []string {
 		return append(warnings, fmt.Sprintf("nobody can be asked to pay: %s", err))
 	}
 	return slices.Concat(warnings, challenge.LeftOut(), bazaar.Notes())
+}
+
+// aboveBurst says that a price is above what is settled at once, so that no call is sold at it.
+func (p *Path) aboveBurst(price catalog.Price) []string {
+	most := p.Ready.Burst()
+	if most == 0 || money.MicroUSD(price.USD) <= most {
+		return nil
+	}
+	return []string{fmt.Sprintf("no call is sold at this price: this market settles at most %s USD at once", decimal.New(most, -6))}
 }
 
 // Terms are what an endpoint costs, on all networks, whether or not they can settle at the moment: what a listing shows, and nobody is asked to pay.

@@ -12,6 +12,7 @@ import (
 	"market/internal/chain"
 	"market/internal/crash"
 	"market/internal/payment"
+	"market/internal/readiness"
 	"market/internal/refusal"
 )
 
@@ -31,9 +32,16 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 	if h.proof != nil {
 		return p.resume(ctx, r, h, lease)
 	}
+	if a := p.exposed(ctx, r, h); a != nil {
+		return settlement{}, a
+	}
+	began := time.Now()
 	own, cancel := detached(ctx, settleTime)
 	result, onWord := p.show(h.units.In(own), r, h, lease)
 	cancel()
+	if result.Status == chain.StatusSettled && !h.shown && result.Proof.BlockNumber > h.block { // else it may be older than the request
+		p.Ready.Proved(h.rail.Network.ID, readiness.Settle, began)
+	}
 	p.tried(h.signed.From, result, onWord != nil)
 	if onWord != nil {
 		return *onWord, nil
@@ -72,6 +80,26 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 	case chain.StatusSaid: // was written above
 	}
 	return settlement{}, p.unsettled(writing, r, h, call.Unknown, result, fmt.Errorf("settlement of call %s has no status", h.id))
+}
+
+// exposed takes the call out of what may be lost, right before its authorization is shown; it waits for its turn for a second at most. A call that may not be
+// shown now is released: nothing has left us. One that was shown before costs what it costs again, because that was before the newest proof.
+func (p *Path) exposed(ctx context.Context, r Request, h held) *Answer {
+	own, cancel := detached(ctx, admitTime)
+	err := p.Ready.Admit(own, h.rail.Network.ID, worth(h.rail.Network, h.signed))
+	cancel()
+	if err == nil {
+		return nil
+	}
+	writing, cancel := detached(ctx, writeTime)
+	defer cancel()
+	return p.unsettled(writing, r, h, call.StateReleased, chain.Settlement{Status: chain.StatusReleased, Err: err}, nil)
+}
+
+// worth is what an authorization moves, in micro-dollars. An asset that is not configured any more counts a dollar a unit.
+func worth(n chain.Network, s chain.Signed) int64 {
+	asset, _ := n.Asset(s.Asset)
+	return s.Value.MicroUSD(asset.Decimals)
 }
 
 // resume goes on with a call whose payment was proved, as long as the chain still has it.

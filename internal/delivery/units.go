@@ -1,12 +1,15 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"market/internal/call"
 	"market/internal/facilitator"
+	"market/internal/readiness"
 	"market/internal/refund"
 	"market/internal/refusal"
 	sources "market/internal/source"
@@ -44,9 +47,29 @@ func (p *Path) reserve(ctx context.Context, rail Rail) (*facilitator.Reservation
 func (p *Path) closed(cause error) *refusal.Error {
 	limit, out := errors.AsType[*sources.LimitError](cause)
 	if !out {
-		return refusal.New(call.NotReady, "payments cannot be settled or refunded at the moment").WithUntil(p.Now().Add(readyRetry)).WithCause(cause)
+		words, wait := closedWords(cause)
+		return refusal.New(call.NotReady, "%s; nothing was charged", words).WithUntil(p.Now().Add(wait)).WithCause(cause)
 	}
 	return refusal.New(call.NotReady, "%s; nothing was charged", whatIsOut(limit)).WithUntil(p.Now().Add(limit.Wait)).WithCause(cause)
+}
+
+// closedWords tells a caller why a network takes no payment, and when to ask again. What our own proofs lack is the operator's business.
+func closedWords(cause error) (words string, wait time.Duration) {
+	const generally = "payments cannot be settled or refunded at the moment"
+	closed, ours := errors.AsType[*readiness.Closed](cause)
+	if !ours {
+		return generally, readyRetry
+	}
+	wait = cmp.Or(closed.Wait, readyRetry)
+	switch closed.Cause {
+	case readiness.CauseTooDear:
+		return "one call costs more than this market settles at once; its operator has to raise that limit", awayRetry
+	case readiness.CauseSpent:
+		return "as much is being settled as this market settles in a second", wait
+	case readiness.CauseStopped:
+		return "the operator has stopped new payments here for now", max(wait, brokenRetry)
+	}
+	return generally, wait
 }
 
 // limited says whether an error comes from a source that takes no work, which its own notice tells. Of one that only asks for a moment nobody is told: where
@@ -56,10 +79,15 @@ func limited(err error) bool {
 	return out && limit.Why != sources.Paced
 }
 
-// soonest is the reason that ends first of those for which networks take no payment. What is not a limit may end at any moment.
+// soonest is the reason that ends first of those for which networks take no payment. What is not a limit may end at any moment, but for a price that is too
+// dear: that is the reason where there is no other.
 func soonest(causes []error) (first error) {
 	var earliest *sources.LimitError
 	for _, cause := range causes {
+		if closed, ours := errors.AsType[*readiness.Closed](cause); ours && closed.Cause == readiness.CauseTooDear {
+			first = cmp.Or(first, cause)
+			continue
+		}
 		limit, out := errors.AsType[*sources.LimitError](cause)
 		if !out {
 			return cause

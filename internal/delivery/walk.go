@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"sync"
 
 	"market/internal/call"
 	"market/internal/refund"
@@ -12,6 +13,9 @@ import (
 func (p *Path) Call(ctx context.Context, r Request) Answer {
 	p.walking.Add(1)
 	defer p.walking.Done()
+	p.unshown.Add(1)
+	shown := sync.OnceFunc(func() { p.unshown.Add(-1) })
+	defer shown()
 
 	id := call.NewID()
 
@@ -45,6 +49,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 	// What its units are not needed for is given back in the end.
 	defer held.units.End()
 	settlement, answer := p.settle(ctx, r, held)
+	shown()
 	if answer != nil {
 		return *answer
 	}

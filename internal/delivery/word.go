@@ -15,6 +15,8 @@ import (
 	"market/internal/call"
 	"market/internal/chain"
 	"market/internal/crash"
+	"market/internal/money"
+	"market/internal/readiness"
 )
 
 const (
@@ -41,7 +43,8 @@ type Words interface {
 	SettleOnWord(ctx context.Context, s chain.Signed, believe chain.Believe) chain.Settlement
 }
 
-// A bound is what the operator is willing to lose: US dollars that may be unproved at once on one network (b of the readiness formula).
+// A bound is how many US dollars may be unproved at once on one network: as much of what the operator is willing to lose (b of the readiness formula) as leaves
+// a proof of use for a while.
 type bound struct {
 	network chain.Network
 	usd     decimal.Decimal
@@ -71,7 +74,7 @@ func (p *Path) show(ctx context.Context, r Request, h held, lease time.Duration)
 		own, cancel := detached(ctx, wordTime)
 		defer cancel()
 		crash.BeforeMove(h.state, call.Asked, call.Settled)
-		standing, ok, err := believed(own, p.DB, h.id, p.owner, r.Target.Service.ID, w, bound{h.rail.Network, p.ExposureUSD}, lease)
+		standing, ok, err := believed(own, p.DB, h.id, p.owner, r.Target.Service.ID, w, bound{h.rail.Network, decimal.New(p.Ready.Words(), -6)}, lease)
 		if err != nil {
 			// If it was written all the same, the commit on the proof finds the call moved, and the sweeper goes on with it.
 			p.OnError(err)
@@ -156,6 +159,35 @@ func believed(ctx context.Context, db *pgxpool.Pool, id call.ID, owner, service 
 	return s, ok, nil
 }
 
+const sumUnprovedSQL = `
+WITH unit AS (
+	SELECT asset, usd FROM unnest($2::bytea[], $3::text[]::numeric[]) AS u (asset, usd)
+), unproved AS (
+	SELECT asset, amount FROM calls WHERE network = $1 AND payment_state = 'sent' AND transaction IS NULL LIMIT $4
+)
+SELECT coalesce(sum(unproved.amount * coalesce(unit.usd, 1)), 0)::text FROM unproved LEFT JOIN unit USING (asset)`
+
+// Unproved is what is unproved on each network where facilitators are believed before there is a proof, in micro-dollars: as the weighing of a word adds it up.
+func (p *Path) Unproved(ctx context.Context) (map[string]int64, error) {
+	sums := map[string]int64{}
+	for _, rail := range p.Rails {
+		if rail.Words == nil {
+			continue
+		}
+		var sum string
+		assets, units := bound{network: rail.Network}.units()
+		if err := p.DB.QueryRow(ctx, sumUnprovedSQL, rail.Network.ID, assets, units, wordsMax+1).Scan(&sum); err != nil {
+			return nil, fmt.Errorf("add up what is unproved on %s: %w", rail.Network.ID, err)
+		}
+		usd, err := decimal.NewFromString(sum)
+		if err != nil {
+			return nil, fmt.Errorf("add up what is unproved on %s: %w", rail.Network.ID, err)
+		}
+		sums[rail.Network.ID] = money.MicroUSD(usd)
+	}
+	return sums, nil
+}
+
 // sendWordAgain puts a payment on the chain that was to be there already, by whichever facilitator does it. The proof is found by the next look.
 func (p *Path) sendWordAgain(ctx context.Context, rail Rail, c openCall) error {
 	if c.WordAge < wordPatience {
@@ -169,8 +201,10 @@ func (p *Path) sendWordAgain(ctx context.Context, rail Rail, c openCall) error {
 	}
 	sending, cancel := context.WithTimeout(ctx, wordSendTime)
 	defer cancel()
+	began := time.Now()
 	result := rail.Settler.Settle(sending, c.Signed)
 	if result.Status == chain.StatusSettled {
+		p.Ready.Proved(rail.Network.ID, readiness.Settle, began) // it was not on the chain a moment ago
 		p.unseen.Delete(c.Word)
 		return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)
 	}

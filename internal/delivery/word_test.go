@@ -17,6 +17,7 @@ import (
 	"market/internal/chain"
 	"market/internal/payment"
 	"market/internal/postgres/pgtest"
+	"market/internal/readiness"
 	"market/internal/refund"
 )
 
@@ -250,7 +251,7 @@ func TestBelieved_WhereTheRowIsHeldTheWordIsNotWaitedFor(t *testing.T) {
 func TestShow_MoreWordsThanAreWeighedAtOnceAreProved(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	p := NewPath(Config{DB: s.db, ExposureUSD: decimal.NewFromInt(1), OnError: func(err error) { t.Error(err) }})
+	p := NewPath(Config{DB: s.db, Ready: lending(1), OnError: func(err error) { t.Error(err) }})
 	s.owner = p.owner
 	c := s.claim(t)
 	b := cents("1")
@@ -266,6 +267,11 @@ func TestShow_MoreWordsThanAreWeighedAtOnceAreProved(t *testing.T) {
 	if _, onWord := p.show(t.Context(), r, h, time.Minute); onWord == nil || s.state(t, c.ID) != call.Asked || len(p.weighing) != wordsAtOnce-1 {
 		t.Errorf("the call is %s, on its word %v, %d places are taken; want it asked", s.state(t, c.ID), onWord, len(p.weighing))
 	}
+}
+
+// lending is readiness where so many US dollars may be unproved.
+func lending(usd int64) *readiness.Keeper {
+	return readiness.New(nil, readiness.Options{Own: readiness.Terms{Budget: usd*1_000_000 + 3, Rate: 1, Burst: 1}})
 }
 
 // A giver gives its word for everything.

@@ -29,19 +29,37 @@ type Replica struct {
 	ID        uuid.UUID
 	Address   string // of its public listener
 	StartedAt time.Time
-	Beat      time.Time
+	Beat      time.Time // when it last read who runs
+	Terms     Terms
+}
+
+// Terms are what a process may lose and how fast it may send payments to settlement, in micro-dollars; zero: it was told none.
+type Terms struct {
+	Budget, Rate, Burst int64
+	Share               int // in 1/10000
 }
 
 // Store keeps the rows.
 type Store struct{}
 
+// A heartbeat never goes back: one that was late says less than the one that overtook it.
 const beatSQL = `
-INSERT INTO replicas (id, address, started_at, heartbeat_at) VALUES ($1, $2, market_now(), market_now())
-ON CONFLICT (id) DO UPDATE SET heartbeat_at = market_now()`
+INSERT INTO replicas (id, address, started_at, heartbeat_at, rate, burst, share, budget)
+VALUES ($1, $2, market_now(), coalesce($3, market_now()), $4, $5, $6, $7)
+ON CONFLICT (id) DO UPDATE SET heartbeat_at = greatest(replicas.heartbeat_at, excluded.heartbeat_at)`
 
-// Beat says that a process runs.
-func (Store) Beat(ctx context.Context, db postgres.DB, id uuid.UUID, address string) error {
-	if _, err := db.Exec(ctx, beatSQL, id, address); err != nil {
+// Beat says that a process runs, which has read at a time, and taken in, who else does. A zero time is now: of one that has not read anything yet.
+func (Store) Beat(ctx context.Context, db postgres.DB, id uuid.UUID, address string, terms Terms, read time.Time) error {
+	var at *time.Time
+	if !read.IsZero() {
+		at = &read
+	}
+	var rate, burst, budget, share *int64
+	if terms != (Terms{}) {
+		part := int64(terms.Share)
+		rate, burst, budget, share = &terms.Rate, &terms.Burst, &terms.Budget, &part
+	}
+	if _, err := db.Exec(ctx, beatSQL, id, address, at, rate, burst, share, budget); err != nil {
 		return fmt.Errorf("beat of replica %s: %w", id, err)
 	}
 	return nil
@@ -58,17 +76,31 @@ func (Store) Leave(ctx context.Context, db postgres.DB, id uuid.UUID) error {
 }
 
 const aliveSQL = `
-SELECT id, address, started_at, heartbeat_at FROM replicas WHERE heartbeat_at > market_now() - $1::interval ORDER BY started_at, id LIMIT 1000`
+SELECT id, address, started_at, heartbeat_at, coalesce(budget, 0), coalesce(rate, 0), coalesce(burst, 0), coalesce(share, 0), read.at
+  FROM (SELECT market_now() AS at) AS read LEFT JOIN replicas ON heartbeat_at > read.at - $1::interval
+ ORDER BY started_at, id LIMIT 1000`
 
-// Alive returns the processes that run.
-func (Store) Alive(ctx context.Context, db postgres.DB) ([]Replica, error) {
+// Alive returns the processes that run, and when that was read, in market time.
+func (Store) Alive(ctx context.Context, db postgres.DB) (alive []Replica, at time.Time, err error) {
 	rows, err := db.Query(ctx, aliveSQL, AliveFor)
 	if err != nil {
-		return nil, fmt.Errorf("list replicas: %w", err)
+		return nil, time.Time{}, fmt.Errorf("list replicas: %w", err)
 	}
-	alive, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Replica])
+	// There is one row where nobody runs, which has no process.
+	var (
+		id            *uuid.UUID
+		address       *string
+		started, beat *time.Time
+		terms         Terms
+	)
+	_, err = pgx.ForEachRow(rows, []any{&id, &address, &started, &beat, &terms.Budget, &terms.Rate, &terms.Burst, &terms.Share, &at}, func() error {
+		if id != nil {
+			alive = append(alive, Replica{ID: *id, Address: *address, StartedAt: *started, Beat: *beat, Terms: terms})
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("list replicas: %w", err)
+		return nil, time.Time{}, fmt.Errorf("list replicas: %w", err)
 	}
-	return alive, nil
+	return alive, at, nil
 }

@@ -14,12 +14,12 @@ func TestAlive_CountsWhoBeatWithinThreeBeats(t *testing.T) {
 	db := pgtest.New(t)
 	first, second := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	beat := func(id uuid.UUID) {
-		if err := (Store{}).Beat(t.Context(), db, id, "127.0.0.1:1"); err != nil {
+		if err := (Store{}).Beat(t.Context(), db, id, "127.0.0.1:1", Terms{}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	alive := func() (ids []uuid.UUID) {
-		rows, err := Store{}.Alive(t.Context(), db)
+		rows, _, err := Store{}.Alive(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func (s *Server) adminOverview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := overviewPage{frame: s.adminFrame(c, "overview"), Out: s.outNow(ctx, sources)}
+	page := overviewPage{frame: s.adminFrame(c, "overview"), Out: s.outNow(sources)}
 	appeals := 0
 	for _, w := range waiting {
 		appeals += w.N

@@ -101,7 +101,7 @@ func (s *Server) writeCatalog(c echo.Context) error {
 	page.First = "/?" + asked.Encode()
 	page.Unlisted = page.Filtered
 	page.Shelf = s.catalog.Current().Search(catalog.DefaultQuery(), nil).Total > 0
-	page.Closed = s.closed(c.Request().Context())
+	page.Closed = s.closed()
 	page.HowToList = "curl " + s.publicURL + "/api/v1/services -H 'Authorization: Bearer …' -d @listing.json"
 	return s.writePage(c, status, catalogTemplate, page)
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,24 +10,19 @@ import (
 	"market/internal/source"
 )
 
-// notReady are the networks on which no call can be paid just now, with the reasons. What is not known in time is taken for ready: it is for pages, and
-// decides nothing.
-func (s *Server) notReady(ctx context.Context) map[string]error {
+// notReady are the networks on which no call can be paid just now, with the reasons. It is for pages, and decides nothing.
+func (s *Server) notReady() map[string]error {
 	if s.ready == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, closedTime)
-	defer cancel()
-	not := s.ready.All(ctx)
-	maps.DeleteFunc(not, func(_ string, err error) bool {
-		return err == nil || errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil
-	})
+	not := s.ready.All()
+	maps.DeleteFunc(not, func(_ string, err error) bool { return err == nil })
 	return not
 }
 
 // closed says why no call can be paid just now, on no network, a line for each; nothing where one can be paid.
-func (s *Server) closed(ctx context.Context) (lines []string) {
-	not := s.notReady(ctx)
+func (s *Server) closed() (lines []string) {
+	not := s.notReady()
 	for _, n := range s.networks {
 		err, out := not[n.ID]
 		if !out {
@@ -66,8 +60,8 @@ func publicWhy(err error) string {
 const whyShownMax = 1000
 
 // outNow says to an admin what is out, by name, and what that stops.
-func (s *Server) outNow(ctx context.Context, sources sourcesRead) (lines []string) {
-	not := s.notReady(ctx)
+func (s *Server) outNow(sources sourcesRead) (lines []string) {
+	not := s.notReady()
 	for _, n := range s.networks {
 		if err := not[n.ID]; err != nil {
 			why := brief(strings.ReplaceAll(err.Error(), "\n", "; "), whyShownMax)

@@ -7,13 +7,9 @@ import (
 	"market/internal/catalog"
 )
 
-const (
-	// seenAge is how long a page speaks of a probe that failed, unless its verdict counts for longer: while people want the service, it is probed
-	// again within a minute or so.
-	seenAge = 2 * time.Minute
-	// closedTime is how long a page waits to hear whether anybody can pay.
-	closedTime = 500 * time.Millisecond
-)
+// seenAge is how long a page speaks of a probe that failed, unless its verdict counts for longer: while people want the service, it is probed
+// again within a minute or so.
+const seenAge = 2 * time.Minute
 
 func (s *Server) badge(v *catalog.Service) badge {
 	return badgeOf(v.State, s.rest(v.ID), v.Broken != "", s.dead(v))

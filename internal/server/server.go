@@ -39,7 +39,7 @@ type Config struct {
 	Secrets    catalog.Secrets
 	Rules      catalog.Rules // of what may be listed
 	Upstream   Upstream
-	Ready      *readiness.Checker
+	Ready      *readiness.Keeper
 	Networks   []chain.Network
 	Proxies    []netip.Prefix // whose forwarded headers count
 	AdminToken string         // empty: nobody is an admin
@@ -67,7 +67,7 @@ type Server struct {
 	rules      catalog.Rules
 	upstream   Upstream
 	store      catalog.Store
-	ready      *readiness.Checker
+	ready      *readiness.Keeper
 	networks   []chain.Network
 	proxies    []netip.Prefix
 	adminToken string
@@ -214,29 +214,4 @@ func (s *Server) index(c echo.Context) error {
 		"rules":       s.publicURL + "/api/v1/rules",
 		"openapi":     s.publicURL + "/openapi.json",
 	})
-}
-
-// readyz says whether paid work can be done now, network by network. An outage of our own is told and decides nothing: callers are refunded. A process
-// that stops is not ready, however well it could settle: nobody is to send it callers any more.
-func (s *Server) readyz(c echo.Context) error {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), headerTime)
-	defer cancel()
-	status, networks := http.StatusServiceUnavailable, map[string]string{}
-	for network, err := range s.ready.All(ctx) {
-		networks[network] = "ready"
-		if err != nil {
-			networks[network] = err.Error()
-			continue
-		}
-		status = http.StatusOK
-	}
-	body := map[string]any{"networks": networks}
-	if s.guard != nil { // a facilitator by itself asks no services, and has none
-		body["outages"] = outageViews(s.guard.Open())
-	}
-	if s.stopping() {
-		status, body["why"] = http.StatusServiceUnavailable, "the process is stopping"
-	}
-	body["ready"] = status == http.StatusOK
-	return s.writeJSON(c, status, typeJSON, body)
 }

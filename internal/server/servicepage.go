@@ -78,7 +78,7 @@ func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, tallies []
 		return err
 	}
 	page := s.servicePage(v, tallies, at, changes)
-	page.Closed = s.closed(c.Request().Context())
+	page.Closed = s.closed()
 	return s.writePage(c, http.StatusOK, serviceTemplate, page)
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -262,7 +261,7 @@ func TestSourcesPage_ShowsWhatHoldsAndOffersATryWhereItHelps(t *testing.T) {
 func TestOutNow_NamesTheSourceAndTheNetwork(t *testing.T) {
 	t.Parallel()
 	s := newTestServer()
-	lines := s.outNow(context.Background(), sourcesRead{standings: []source.Standing{weStopped(stoppedBy(source.Exhausted, "HTTP 402")), hosted()}})
+	lines := s.outNow(sourcesRead{standings: []source.Standing{weStopped(stoppedBy(source.Exhausted, "HTTP 402")), hosted()}})
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "facilitator/hosted: They stopped us at 2026-11-30 11:20:00 UTC: out of credit, by HTTP 402.") || !strings.Contains(lines[0], " We stopped at 15,000") {
 		t.Errorf("%q", lines)
 	}

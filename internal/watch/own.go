@@ -53,6 +53,8 @@ func clockFinding(id uuid.UUID, address string, o offset, was bool) finding {
 
 // loopEffects says what is not done while a loop does not come round, and who does it else.
 var loopEffects = map[string]string{
+	"readiness": "this process does not learn whether payments still work on that network, and takes none there once what it knows is too old. Other processes take them, " +
+		"where there are any",
 	"heartbeat":     "the other processes take this one for dead, and its share of what services can take. Calls go on",
 	"outage guard":  "this process does not notice an outage of our own, so services may be struck for it. Calls go on",
 	"sweeper":       "this process follows neither calls that nobody walks any more nor payments that are not final; other processes do, where there are any. New calls go on",

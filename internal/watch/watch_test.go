@@ -53,7 +53,7 @@ func newMember(t *testing.T, db *pgxpool.Pool, change func(*Config)) *member {
 // beat says that the process runs.
 func (m *member) beat(t *testing.T) {
 	t.Helper()
-	if err := (replica.Store{}).Beat(t.Context(), m.db, m.Self, m.Address); err != nil {
+	if err := (replica.Store{}).Beat(t.Context(), m.db, m.Self, m.Address, replica.Terms{}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 }
