@@ -173,7 +173,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		return nil, err
 	}
 	owner := uuid.Must(uuid.NewV7())
-	a.ready = readiness.New(rails.checks(), readiness.Options{Self: owner, Own: a.terms, Fixed: readyAge, Limit: readyTime, Changed: a.readyChanged,
+	a.ready = readiness.New(rails.checks(a.db), readiness.Options{Self: owner, Own: a.terms, Fixed: readyAge, Limit: readyTime, Changed: a.readyChanged,
 		Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		Owner: owner, DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,

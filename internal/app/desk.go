@@ -38,7 +38,7 @@ func StartDesk(ctx context.Context, c config.Desk, log zerolog.Logger) (*Desk, e
 
 func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) error {
 	background := d.begin(ctx, log)
-	gas, err := openKey("MARKET_GAS", c.Gas)
+	gas, err := openKey(gasName, c.Gas)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (d *Desk) start(ctx context.Context, c config.Desk, log zerolog.Logger) err
 		return err
 	}
 	keys := deskKeys(c.Keys)
-	open, checks, err := d.openRails(ctx, background, c.Networks, gas, desk.Recipients(keys))
+	open, checks, err := d.openRails(ctx, background, c, gas, desk.Recipients(keys))
 	if err != nil {
 		return err
 	}
@@ -93,29 +93,37 @@ func (d *Desk) openSources(ctx, background context.Context, networks []config.Ne
 	return nil
 }
 
-// openRails opens every network and starts an engine on it that works for others.
-func (d *Desk) openRails(ctx, background context.Context, networks []config.Network, gas chain.Key, recipients func(common.Address) bool,
+// openRails opens every network and starts an engine on it that works for others. It refuses to start on a lie, as a serve does.
+func (d *Desk) openRails(ctx, background context.Context, c config.Desk, gas chain.Key, recipients func(common.Address) bool,
 ) (open []desk.Rail, checks map[string]readiness.Check, err error) {
-	checks = map[string]readiness.Check{}
-	for _, n := range networks {
+	var nodes []*chain.Node
+	var errs []error
+	for _, n := range c.Networks {
 		node, err := openNode(n, d.sources, d.log)
 		if err != nil {
-			return nil, nil, fmt.Errorf("network %s: %w", n.ID, err)
+			errs = append(errs, fmt.Errorf("network %s: %w", n.ID, err))
+			continue
 		}
 		d.closers = append(d.closers, func(context.Context) error { node.Close(); return nil })
-		if err := checkNode(ctx, node, d.log); err != nil {
-			return nil, nil, fmt.Errorf("network %s: %w", n.ID, err)
-		}
+		nodes = append(nodes, node)
+	}
+	s := start{db: d.db, now: now, dev: c.Dev, log: d.log, wallets: keys{gas: gas}.wallets()}
+	if err := errors.Join(append(errs, s.lies(ctx, nodes))...); err != nil {
+		return nil, nil, err
+	}
+	checks = map[string]readiness.Check{}
+	for _, node := range nodes {
+		id := node.Network().ID
 		engine, err := facilitator.NewEngine(node, d.db, gas, facilitator.Options{
 			Recipients: recipients,
-			Report:     func(err error) { d.log.Warn().Err(err).Str("network", n.ID).Msg("settling engine") },
+			Report:     func(err error) { d.log.Warn().Err(err).Str("network", id).Msg("settling engine") },
 		})
 		if err != nil {
 			return nil, nil, err
 		}
 		d.running.Go(func() { engine.Run(background) })
 		open = append(open, desk.Rail{Network: node.Network(), Node: node, Engine: engine})
-		checks[n.ID] = checkOf(node, engine.Ready)
+		checks[id] = deskCheck(node, engine)
 	}
 	return open, checks, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"market/internal/chain"
 	"market/internal/config"
 	"market/internal/facilitator"
 	"market/internal/facilitator/remote"
@@ -32,7 +33,7 @@ func (a *App) openRemotes(ctx, background context.Context, c config.Config) (rem
 	}
 	var asking sync.WaitGroup
 	for _, client := range open {
-		asking.Go(func() { _ = client.Ask(ctx) }) // what came of it is kept; link says it
+		asking.Go(func() { _ = client.Ask(ctx) }) // what came of it is kept; supported says it
 	}
 	asking.Wait()
 	for name, client := range open {
@@ -65,24 +66,22 @@ func (a *App) newRemote(f config.Facilitator) (*remote.Client, error) {
 	})
 }
 
-// link puts the facilitators of a network in their order. Only what the configuration got wrong is an error: each of them has answered, and none settles
+// supported says that nobody settles on a network. Only what the configuration got wrong is an error: each of its facilitators has answered, and none settles
 // there. One that is out, that cannot be reached or that answers something else may settle in a moment; until then the network is not ready, which refuses
 // payments and no start.
-func (a *App) link(c config.Config, r *rail, open remotes) ([]facilitator.Link, error) {
+func (a *App) supported(c config.Config, n chain.Network, open remotes) error {
 	var (
-		links    []facilitator.Link
 		hope     bool
 		says     []string
 		warnings []error
 	)
-	for _, f := range c.For(r.network.ID) {
+	for _, f := range c.For(n.ID) {
 		if f.Kind == config.KindLocal {
-			links, hope = append(links, facilitator.Link{Engine: r.engine}), true
+			hope = true
 			continue
 		}
 		client := open[f.Name]
-		links = append(links, facilitator.Link{Remote: client, Later: f.Proof == config.ProofLater})
-		err := client.Settles(r.network)
+		err := client.Settles(n)
 		trouble, _ := errors.AsType[*remote.Trouble](err)
 		if trouble == nil || trouble.Fault != remote.Unsupported {
 			hope = true
@@ -92,10 +91,23 @@ func (a *App) link(c config.Config, r *rail, open remotes) ([]facilitator.Link, 
 		}
 	}
 	if !hope {
-		return nil, errors.New("no facilitator settles on it: " + strings.Join(says, "; "))
+		return fmt.Errorf("network %s: no facilitator settles on it: %s", n.ID, strings.Join(says, "; "))
 	}
 	for _, err := range warnings {
-		a.log.Warn().Err(err).Str("network", r.network.ID).Msg("facilitator is not used for now")
+		a.log.Warn().Err(err).Str("network", n.ID).Msg("facilitator is not used for now")
 	}
-	return links, nil
+	return nil
+}
+
+// links are the facilitators of a network in their order.
+func links(c config.Config, r *rail, open remotes) []facilitator.Link {
+	var all []facilitator.Link
+	for _, f := range c.For(r.network.ID) {
+		if f.Kind == config.KindLocal {
+			all = append(all, facilitator.Link{Engine: r.engine})
+			continue
+		}
+		all = append(all, facilitator.Link{Remote: open[f.Name], Later: f.Proof == config.ProofLater})
+	}
+	return all
 }

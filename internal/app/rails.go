@@ -15,15 +15,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/facilitator"
 	"market/internal/payment"
-	"market/internal/readiness"
 	"market/internal/refund"
-)
-
-const (
-	// assetTime bounds the check of one network and its assets at the start.
-	assetTime = 30 * time.Second
-	// headAgeMax is how old the newest block may be before the node counts as stuck.
-	headAgeMax = 60 * time.Second
 )
 
 // A rail is one network with everything that settles and refunds on it.
@@ -43,33 +35,54 @@ type rail struct {
 
 type rails []rail
 
-// openRails opens every configured network. It refuses to start on a lie of a node, and not because none answers.
+// openRails opens every configured network. It refuses to start on a lie, and not because nobody answers: see start.
 func (a *App) openRails(ctx, background context.Context, c config.Config) (rails, error) {
-	k, err := keysOf(c)
-	if err != nil {
+	k, keysErr := keysOf(c)
+	open, nodesErr := a.openNodes(c.Networks)
+	others, othersErr := a.openRemotes(ctx, background, c)
+	errs := []error{keysErr, nodesErr, othersErr}
+	s := start{db: a.db, now: a.now, dev: c.Dev, log: a.log}
+	if keysErr == nil {
+		s.wallets = k.wallets()
+	}
+	if nodesErr == nil {
+		errs = append(errs, s.lies(ctx, open.nodes()))
+	}
+	if othersErr == nil {
+		for _, n := range c.Networks {
+			errs = append(errs, a.supported(c, networkOf(n), others))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	others, err := a.openRemotes(ctx, background, c)
-	if err != nil {
-		return nil, err
-	}
-	var open rails
-	for _, n := range c.Networks {
-		r := rail{network: networkOf(n), nodes: nodeNames(n), treasury: k.treasury, retired: k.retired, gas: k.gas.Address()}
-		if r.node, err = openNode(n, a.sources, a.log); err != nil {
-			return nil, fmt.Errorf("network %s: %w", n.ID, err)
+	for i := range open {
+		r := &open[i]
+		r.treasury, r.retired, r.gas = k.treasury, k.retired, k.gas.Address()
+		if err := a.openFacilitators(background, c, r, k.gas, others); err != nil {
+			return nil, fmt.Errorf("network %s: %w", r.network.ID, err)
 		}
-		a.closers = append(a.closers, func(context.Context) error { r.node.Close(); return nil })
-		if err := checkNode(ctx, r.node, a.log); err != nil {
-			return nil, fmt.Errorf("network %s: %w", n.ID, err)
-		}
-		if err := a.openFacilitators(background, c, &r, k.gas, others); err != nil {
-			return nil, fmt.Errorf("network %s: %w", n.ID, err)
-		}
-		r.settler, r.words, r.sender = a.wraps.around(r)
-		open = append(open, r)
+		r.settler, r.words, r.sender = a.wraps.around(*r)
 	}
 	return open, nil
+}
+
+// openNodes opens the nodes of every network, and asks none of them anything.
+func (a *App) openNodes(networks []config.Network) (rails, error) {
+	var (
+		open rails
+		errs []error
+	)
+	for _, n := range networks {
+		node, err := openNode(n, a.sources, a.log)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("network %s: %w", n.ID, err))
+			continue
+		}
+		a.closers = append(a.closers, func(context.Context) error { node.Close(); return nil })
+		open = append(open, rail{network: networkOf(n), nodes: nodeNames(n), node: node})
+	}
+	return open, errors.Join(errs...)
 }
 
 // openFacilitators starts our engine where it is configured, and puts it in line with the others.
@@ -84,11 +97,7 @@ func (a *App) openFacilitators(background context.Context, c config.Config, r *r
 		}
 		a.loop(background, "engine/"+r.network.ID, r.engine.Run)
 	}
-	links, err := a.link(c, r, others)
-	if err != nil {
-		return err
-	}
-	r.failover = facilitator.NewFailover(r.node, r.treasuries(), links, time.Now)
+	r.failover = facilitator.NewFailover(r.node, r.treasuries(), links(c, r, others), time.Now)
 	return nil
 }
 
@@ -107,38 +116,39 @@ type keys struct {
 	retired       []chain.Key
 }
 
+// Names of the variables that keys are from, without the part that says in which form.
+const (
+	treasuryName = "MARKET_TREASURY"
+	retiredName  = "MARKET_TREASURY_RETIRED"
+	gasName      = "MARKET_GAS"
+)
+
 func keysOf(c config.Config) (k keys, err error) {
 	var treasuryErr, gasErr, retiredErr error
-	k.treasury, treasuryErr = openKey("MARKET_TREASURY", c.Treasury)
+	k.treasury, treasuryErr = openKey(treasuryName, c.Treasury)
 	if c.SettlesItself() {
-		k.gas, gasErr = openKey("MARKET_GAS", c.Gas)
+		k.gas, gasErr = openKey(gasName, c.Gas)
 	}
 	k.retired, retiredErr = openRetired(c.Retired)
 	if err := errors.Join(treasuryErr, gasErr, retiredErr); err != nil {
 		return keys{}, err
 	}
-	for _, t := range append([]chain.Key{k.treasury}, k.retired...) {
-		if t.Address() == k.gas.Address() {
-			return keys{}, errors.New("MARKET_GAS is the key of a treasury: a key that holds callers' money must not sign transactions")
-		}
-	}
 	return k, nil
 }
 
 func openRetired(r config.RetiredKeys) ([]chain.Key, error) {
-	const name = "MARKET_TREASURY_RETIRED"
 	var (
 		open []chain.Key
 		errs []error
 	)
 	for _, file := range r.Keystores {
-		key, err := openKey(name, config.Key{Keystore: file.Keystore, PasswordFile: file.PasswordFile})
+		key, err := openKey(retiredName, config.Key{Keystore: file.Keystore, PasswordFile: file.PasswordFile})
 		open, errs = append(open, key), append(errs, err)
 	}
 	for _, bare := range r.Bare() {
 		key, err := chain.ParseKey(bare)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
+			err = fmt.Errorf("%s: %w", retiredName, err)
 		}
 		open, errs = append(open, key), append(errs, err)
 	}
@@ -172,6 +182,14 @@ func networkOf(n config.Network) chain.Network {
 	for _, a := range n.Assets {
 		out.Assets = append(out.Assets, chain.Asset{Address: common.HexToAddress(a.Address), Symbol: a.Symbol, Decimals: a.Decimals,
 			EIP712Name: a.EIP712Name, EIP712Version: a.EIP712Version})
+	}
+	return out
+}
+
+func (rs rails) nodes() []*chain.Node {
+	var out []*chain.Node
+	for _, r := range rs {
+		out = append(out, r.node)
 	}
 	return out
 }
@@ -241,33 +259,6 @@ func (rs rails) notary() payment.Notary {
 		keys = append(append(keys, r.treasury), r.retired...)
 	}
 	return payment.NewNotary(keys...)
-}
-
-// checks returns the direct readiness check of each network: it is the one that is configured, its head moves, and a facilitator can settle and refund: our engine whose gas
-// key can pay for it, or another one that has said so a moment ago.
-func (rs rails) checks() map[string]readiness.Check {
-	out := map[string]readiness.Check{}
-	for _, r := range rs {
-		out[r.network.ID] = checkOf(r.node, r.failover.Ready)
-	}
-	return out
-}
-
-// checkOf is the check of a network on which somebody settles.
-func checkOf(node *chain.Node, settles func(context.Context) error) readiness.Check {
-	return func(ctx context.Context) readiness.Finding {
-		if err := node.Check(ctx); err != nil {
-			return readiness.Whole(err)
-		}
-		head, err := node.FreshHead(ctx)
-		if err != nil {
-			return readiness.Whole(err)
-		}
-		if age := time.Since(time.Unix(int64(head.Time), 0)); age > headAgeMax { //nolint:gosec // seconds, range-checked by chain
-			return readiness.Whole(fmt.Errorf("the newest block is %s old", age.Truncate(time.Second)))
-		}
-		return readiness.Whole(settles(ctx))
-	}
 }
 
 // rules returns what a listing has to keep to: a price that every asset can express and that reaches the floor of a network.

@@ -48,19 +48,6 @@ func openNode(n config.Network, sources *source.Registry, log zerolog.Logger) (*
 	return chain.Open(networkOf(n), gates...)
 }
 
-// checkNode refuses to start on a lie: a node of another chain, a token with another domain. A node that cannot be asked is none. What it would have said
-// is asked again before its network counts as ready.
-func checkNode(ctx context.Context, node *chain.Node, log zerolog.Logger) error {
-	checking, cancel := context.WithTimeout(ctx, assetTime)
-	defer cancel()
-	err := node.Check(checking)
-	if err == nil || chain.Lies(err) {
-		return err
-	}
-	log.Error().Err(err).Str("network", node.Network().ID).Msg("network cannot be checked: no payment is taken on it until it can")
-	return nil
-}
-
 // A nodeGate keeps count of what one node is asked, and of what it refuses.
 type nodeGate struct {
 	meter *source.Meter

@@ -70,7 +70,7 @@ func TestWatch_ATreasuryWhoseMoneyIsGoneIsToldOnceAndOnceMoreWhenItIsBack(t *tes
 		open, _, text = noticed(t, w, "treasury_short")
 		return open == 1
 	})
-	for _, part := range []string{treasury.Address().Hex(), "holds 0 " + devnet.TokenSymbol, "owes 0.002 " + devnet.TokenSymbol, "Calls go on"} {
+	for _, part := range []string{treasury.Address().Hex(), "holds 0 " + devnet.TokenSymbol, "owes 0.002 " + devnet.TokenSymbol, "Calls under way end"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the notice does not say %q: %s", part, text)
 		}

@@ -101,16 +101,37 @@ func TestNode_Simulate_TellsWhyItWouldFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSimulation(t, g, "paused", good, RevertPaused)
+	if s := standing(t, g, g.payer.Address()); !s.Paused || s.Blocked {
+		t.Errorf("the standing of a paused token is %+v", s)
+	}
 	if err := errors.Join(g.SetPaused(t.Context(), false), g.SetBlocked(t.Context(), g.payer.Address(), true)); err != nil {
 		t.Fatal(err)
 	}
 	checkSimulation(t, g, "blocked", good, RevertBlocked)
+	if s := standing(t, g, g.payer.Address()); s.Paused || !s.Blocked || s.Holds.IsZero() {
+		t.Errorf("the standing of a blocked account is %+v", s)
+	}
+	if s := standing(t, g, g.payee.Address()); s.Blocked {
+		t.Errorf("the standing of an account that is not blocked is %+v", s)
+	}
+	if have, err := g.node.HaveCode(t.Context(), []common.Address{g.payer.Address(), g.asset.Address}); err != nil || have[0] || !have[1] {
+		t.Errorf("code of a key and of the token: %v, %v", have, err)
+	}
 	for account, want := range map[common.Address]bool{g.payer.Address(): true, g.payee.Address(): false} {
 		blocked, known, err := g.node.Blocked(t.Context(), g.asset.Address, account)
 		if err != nil || !known || blocked != want {
 			t.Errorf("Blocked = %v, %v, %v, want %v", blocked, known, err, want)
 		}
 	}
+}
+
+func standing(t *testing.T, g *ground, account common.Address) AssetStanding {
+	t.Helper()
+	s, err := g.node.Standing(t.Context(), account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Assets[0]
 }
 
 func checkSimulation(t *testing.T, g *ground, name string, s Signed, want RevertKind) {

@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// A fakeNode answers JSON-RPC with the raw results that a test gives, one a method; a result that starts with "error:" is an error
-// object. It is for what a real node would not say.
+// A fakeNode answers JSON-RPC with the raw results that a test gives, one a method, or one a function of a contract ("eth_call paused"); a result that
+// starts with "error:" is an error object. It is for what a real node would not say.
 type fakeNode map[string]string
 
 func (f fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -19,11 +21,15 @@ func (f fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	type request struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
+		ID     json.RawMessage   `json:"id"`
+		Method string            `json:"method"`
+		Params []json.RawMessage `json:"params"`
 	}
 	answer := func(q request) string {
 		result, known := f[q.Method]
+		if of, ok := f[q.Method+" "+functionOf(q.Params)]; ok {
+			result, known = of, true
+		}
 		if !known {
 			result = "error:" + `{"code":-32601,"message":"no such method"}`
 		}
@@ -52,6 +58,21 @@ func (f fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = io.WriteString(w, answer(one))
+}
+
+// functionOf names the function of the token that an eth_call is of.
+func functionOf(params []json.RawMessage) string {
+	var m struct {
+		Data hexutil.Bytes `json:"data"`
+	}
+	if len(params) == 0 || json.Unmarshal(params[0], &m) != nil || len(m.Data) < 4 {
+		return ""
+	}
+	method, err := tokenABI.MethodById(m.Data[:4])
+	if err != nil {
+		return ""
+	}
+	return method.Name
 }
 
 func cutError(s string) (string, bool) {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/shopspring/decimal"
+
+	"market/internal/money"
 )
 
 // A Network is one entry of the networks file.
@@ -44,5 +46,8 @@ type Asset struct {
 	EIP712Name    string // the token's own domain, which differs between chains ("USDC", "USD Coin")
 	EIP712Version string
 }
+
+// Sum is a sum of it for people.
+func (a Asset) Sum(m money.Amount) string { return m.USD(a.Decimals).String() + " " + a.Symbol }
 
 func (n Network) chainID() *big.Int { return new(big.Int).SetUint64(n.ChainID) }

@@ -27,6 +27,7 @@ var tokenABI = mustParse(`[
 		{"name":"authorizer","type":"address"},{"name":"nonce","type":"bytes32"}]},
 	{"type":"function","name":"balanceOf","stateMutability":"view","outputs":[{"type":"uint256"}],"inputs":[{"name":"account","type":"address"}]},
 	{"type":"function","name":"isBlacklisted","stateMutability":"view","outputs":[{"type":"bool"}],"inputs":[{"name":"account","type":"address"}]},
+	{"type":"function","name":"paused","stateMutability":"view","outputs":[{"type":"bool"}],"inputs":[]},
 	{"type":"function","name":"name","stateMutability":"view","outputs":[{"type":"string"}],"inputs":[]},
 	{"type":"function","name":"version","stateMutability":"view","outputs":[{"type":"string"}],"inputs":[]},
 	{"type":"function","name":"decimals","stateMutability":"view","outputs":[{"type":"uint8"}],"inputs":[]},

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5"
@@ -23,13 +24,15 @@ type Liability struct {
 // Owed is all of it.
 func (l Liability) Owed() money.Amount { return l.Refunds.Add(l.Open) }
 
-// A payment that was believed and is not proved brought nothing yet, and its refund is not sent before it has: neither counts.
+// A payment that was believed and is not proved brought nothing yet, and its refund is not sent before it has: neither counts. $1 is a network, or nothing
+// for all; a payment counts that stands below the block $2, as far as whoever asks has seen the chain. Both halves are read by an index of what is open.
 const liabilitiesSQL = `
 SELECT network, asset, treasury, coalesce(sum(refund), 0)::text, coalesce(sum(open), 0)::text
   FROM (
 	SELECT r.network, r.asset, r.authorizer AS treasury, r.amount AS refund, NULL::numeric AS open
 	  FROM refunds r JOIN calls c ON c.id = r.call_id
 	 WHERE r.state NOT IN ('confirmed', 'void') AND c.payment_state IN ('mined', 'final')
+	   AND ($1 = '' OR r.network = $1) AND c.block_number < $2
 	UNION ALL
 	SELECT c.network, c.asset, c.treasury, NULL, c.amount
 	  FROM calls c
@@ -39,7 +42,16 @@ SELECT network, asset, treasury, coalesce(sum(refund), 0)::text, coalesce(sum(op
 
 // Liabilities returns what every treasury may have to give back; one that owes nothing is not among them.
 func Liabilities(ctx context.Context, db postgres.DB) ([]Liability, error) {
-	rows, err := db.Query(ctx, liabilitiesSQL)
+	return liabilities(ctx, db, "", math.MaxInt64)
+}
+
+// LiabilitiesOf is Liabilities on one network for what came in below a block. Of what came in since, a balance of that block may know nothing.
+func LiabilitiesOf(ctx context.Context, db postgres.DB, network string, block uint64) ([]Liability, error) {
+	return liabilities(ctx, db, network, block)
+}
+
+func liabilities(ctx context.Context, db postgres.DB, network string, block uint64) ([]Liability, error) {
+	rows, err := db.Query(ctx, liabilitiesSQL, network, int64(min(block, math.MaxInt64))) //nolint:gosec // just bounded
 	if err != nil {
 		return nil, fmt.Errorf("add up what is owed: %w", err)
 	}
@@ -53,4 +65,14 @@ func Liabilities(ctx context.Context, db postgres.DB) ([]Liability, error) {
 		return nil, fmt.Errorf("add up what is owed: %w", err)
 	}
 	return owed, nil
+}
+
+// OwedBy returns what a treasury owes of an asset; nothing where it is not among them.
+func OwedBy(owed []Liability, network string, asset, treasury common.Address) Liability {
+	for _, l := range owed {
+		if l.Network == network && l.Asset == asset && l.Treasury == treasury {
+			return l
+		}
+	}
+	return Liability{Network: network, Asset: asset, Treasury: treasury}
 }

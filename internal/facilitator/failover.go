@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,9 @@ type Failover struct {
 	links      []link
 	treasuries []common.Address
 	now        func() time.Time
+
+	mu     sync.Mutex
+	proved map[link]time.Time // when that began by which it was seen last that a link settles; a link that has said no since is not in it
 }
 
 // A link settles, and says whether it is worth trying first.
@@ -37,8 +41,9 @@ type link interface {
 	settle(ctx context.Context, turn *remote.Turn, s chain.Signed, left int, believe chain.Believe) chain.Settlement
 	// reserve sets units aside; the turn is nil where nothing is counted.
 	reserve(ctx context.Context, class source.Class, n int64) (*remote.Turn, error)
-	// ready says whether it would settle if it took work, and limited whether it takes work.
-	ready(ctx context.Context) error
+	// look asks whether it would settle if it took work, and for how long its answer holds by its own word. A definite no is a *readiness.Denied.
+	look(ctx context.Context) (validFor time.Duration, err error)
+	// limited says from memory whether it takes work.
 	limited() error
 	// limitedToRefund is limited for a refund that wants n units of it.
 	limitedToRefund(n int64) error
@@ -50,7 +55,7 @@ type link interface {
 
 // NewFailover returns a settler through these facilitators, which are tried in their order.
 func NewFailover(node *chain.Node, treasuries []common.Address, links []Link, now func() time.Time) *Failover {
-	f := &Failover{treasuries: treasuries, now: now}
+	f := &Failover{treasuries: treasuries, now: now, proved: map[link]time.Time{}}
 	for _, l := range links {
 		if l.Engine != nil {
 			f.links = append(f.links, &ours{engine: l.Engine})
@@ -66,25 +71,6 @@ func (f *Failover) Believable() bool {
 	return slices.ContainsFunc(f.links, func(l link) bool { t, others := l.(*theirs); return others && t.later })
 }
 
-// Ready says why nothing can be settled now; nil where one facilitator can. It looks at all of them, because the order of the next
-// settlements rests on what each of them said last. Where all of them are out it says what holds once they are not: Limited knows that to the second, and
-// what Ready said is kept for longer.
-func (f *Failover) Ready(ctx context.Context) error {
-	var (
-		errs         []error
-		settles, can bool
-	)
-	for _, l := range f.links {
-		err, limit := l.ready(ctx), l.limited()
-		settles, can = settles || err == nil, can || err == nil && limit == nil
-		errs = append(errs, err, untyped(limit))
-	}
-	if can || settles && f.Limited() != nil {
-		return nil
-	}
-	return errors.Join(errs...)
-}
-
 // Settle returns settled only with a proof of our own node.
 func (f *Failover) Settle(ctx context.Context, s chain.Signed) chain.Settlement {
 	return f.settle(ctx, s, nil)
@@ -98,7 +84,7 @@ func (f *Failover) SettleOnWord(ctx context.Context, s chain.Signed, believe cha
 
 func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Believe) chain.Settlement {
 	reserved := taken(ctx)
-	order := f.order()
+	began, order := f.now(), f.order()
 	if reserved != nil {
 		order = first(reserved.of, order)
 	}
@@ -106,6 +92,9 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 		got, passed := f.settleBy(ctx, order[0], reserved, s, 1, believe)
 		if passed != nil {
 			got = chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: passed}
+		}
+		if got.Status == chain.StatusSettled {
+			f.settled(order[0], began)
 		}
 		return f.orLimited(s, got)
 	}
@@ -121,7 +110,10 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 			continue
 		}
 		switch {
-		case got.Status == chain.StatusSettled, got.Status == chain.StatusSaid:
+		case got.Status == chain.StatusSettled:
+			f.settled(l, began)
+			return got
+		case got.Status == chain.StatusSaid:
 			return got
 		case got.Status == chain.StatusReleased && got.PayerFault:
 			if shown {
@@ -204,10 +196,10 @@ func (o *ours) settle(ctx context.Context, _ *remote.Turn, s chain.Signed, left 
 	return o.engine.Settle(ctx, s)
 }
 
-func (o *ours) ready(ctx context.Context) error {
+func (o *ours) look(ctx context.Context) (time.Duration, error) {
 	err := o.engine.Ready(ctx)
 	o.held.Store(err != nil)
-	return err
+	return 0, err
 }
 
 func (o *ours) preferred(time.Time) bool { return !o.held.Load() }

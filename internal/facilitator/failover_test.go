@@ -273,7 +273,7 @@ func TestFailover_Ready_OneThatCanSettleIsEnough(t *testing.T) {
 		"we ourselves":         {[]Link{dead, {Engine: g.engine(t, g.node, nil)}}, true},
 		"one alone, and it is": {[]Link{good}, true},
 	} {
-		err := g.failover(tt.links...).Ready(t.Context())
+		_, err := g.failover(tt.links...).Look(t.Context())
 		if (err == nil) != tt.ready {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -308,7 +308,7 @@ func TestFailover_Settle_AStuckGasNonceIsNotWaitedFor(t *testing.T) {
 		if all, _ := g.transactions(t); all != want {
 			t.Errorf("%d transactions of ours, want %d", all, want)
 		}
-		if err := f.Ready(t.Context()); err != nil {
+		if _, err := f.Look(t.Context()); err != nil {
 			t.Errorf("ready says %v, though the other one is", err)
 		}
 	}

@@ -53,9 +53,9 @@ type GasError struct {
 	Address     common.Address
 	Balance     *big.Int // wei
 	Need        *big.Int // wei
-	Settlements int      // how many settlements Need is for
+	Settlements int      // how many settlements and refunds Need is for
 }
 
 func (e *GasError) Error() string {
-	return fmt.Sprintf("the gas wallet %s has %s wei and needs %s for %d settlements", e.Address, e.Balance, e.Need, e.Settlements)
+	return fmt.Sprintf("the gas wallet %s has %s wei and needs %s for %d settlements and refunds at the present fee", e.Address, e.Balance, e.Need, e.Settlements)
 }

@@ -22,7 +22,8 @@ type Options struct {
 	GasLimit uint64
 	// FeeCeiling is the most wei that is paid per gas.
 	FeeCeiling *big.Int
-	// ReadySettlements is how many settlements the gas balance has to cover at the present fee for Ready.
+	// ReadySettlements is how many transactions the gas balance has to cover at the present fee for Ready: by default those of 100 calls, each of which may be
+	// settled and refunded.
 	ReadySettlements int
 	// WaitMax bounds a Settle whose context ends later or never.
 	WaitMax time.Duration
@@ -37,6 +38,9 @@ type Options struct {
 	// Report is told what a round of Run could not do. Nil drops it.
 	Report func(error)
 }
+
+// readyCalls is how many calls the gas has to be there for.
+const readyCalls = 100
 
 const gasLimitMax = 300_000 // above it the asset is not what we think it is
 
@@ -57,7 +61,7 @@ func (o Options) withDefaults() Options {
 		o.FeeCeiling = big.NewInt(500e9)
 	}
 	if o.ReadySettlements == 0 {
-		o.ReadySettlements = 20
+		o.ReadySettlements = 2 * readyCalls
 	}
 	if o.LookBack == 0 {
 		// An hour of blocks of two seconds: several times the life of any authorization that is accepted.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"market/internal/readiness"
 )
 
 // A BacklogError means that new transactions would wait behind old ones, for long or for ever.
@@ -21,8 +23,8 @@ func (e *BacklogError) Error() string {
 }
 
 // Ready says whether a settlement would go through now: the node answers, the fee is under the ceiling, the gas balance covers
-// Options.ReadySettlements at that fee, and nothing is stuck. The error is a *chain.Trouble, *FeeError, *GasError or *BacklogError,
-// or the database's.
+// Options.ReadySettlements at that fee, and nothing is stuck. A definite no is a *readiness.Denied for a *FeeError, *GasError or *BacklogError; any other
+// error is the node's or the database's, and says nothing.
 func (e *Engine) Ready(ctx context.Context) error {
 	tip, err := e.node.Tip(ctx, e.gas.Address())
 	if err != nil {
@@ -30,18 +32,18 @@ func (e *Engine) Ready(ctx context.Context) error {
 	}
 	f, err := feesFor(tip, e.opts.FeeCeiling)
 	if err != nil {
-		return err
+		return &readiness.Denied{Why: err}
 	}
 	need := f.cost(e.opts.GasLimit, uint64(e.opts.ReadySettlements)) //nolint:gosec // checked to be positive
 	if tip.Balance.Cmp(need) < 0 {
-		return &GasError{e.gas.Address(), tip.Balance, need, e.opts.ReadySettlements}
+		return &readiness.Denied{Why: &GasError{e.gas.Address(), tip.Balance, need, e.opts.ReadySettlements}}
 	}
 	handedOut, stored, stuck, err := e.store.backlog(ctx, tip.MinedNonce, e.opts.StuckAfter)
 	if err != nil {
 		return err
 	}
 	if stored < handedOut || stuck {
-		return &BacklogError{Address: e.gas.Address(), Missing: max(0, handedOut-stored)}
+		return &readiness.Denied{Why: &BacklogError{Address: e.gas.Address(), Missing: max(0, handedOut-stored)}}
 	}
 	return nil
 }

@@ -106,12 +106,12 @@ func TestFailover_Reserve_TheFirstThatTakesWorkElseWhoIsToBeAskedFirst(t *testin
 	if got, known := limitOf(err), limitOf(f.Limited()); got.Source != nameB || got.Why != source.Exhausted || got.Until != known.Until {
 		t.Errorf("%v, known from memory %v; want that b is to be asked first", err, f.Limited())
 	}
-	if err := f.Ready(t.Context()); err != nil {
+	if _, err := f.Look(t.Context()); err != nil {
 		t.Errorf("ready says %v, though nothing but the limits holds them up", err)
 	}
 	c.wantUsed(t, "everything was given back", 0, 0)
 	own := g.failover(a, Link{Engine: g.engine(t, g.node, nil)})
-	if r, err := own.Reserve(t.Context(), source.Settlement, 2); err != nil || r.of.source() != "" || own.Limited() != nil || own.Ready(t.Context()) != nil {
+	if r, err := own.Reserve(t.Context(), source.Settlement, 2); err != nil || r.of.source() != "" || own.Limited() != nil || looked(t, own) != nil {
 		t.Errorf("our own engine: %+v, %v, limited %v", r, err, own.Limited())
 	}
 }
@@ -237,4 +237,10 @@ func TestFailover_Settle_WhoIsOutIsPassedOver(t *testing.T) {
 	if got.Status != chain.StatusReleased || limitOf(got.Err).Until.IsZero() || poor.asked.Load() != 1 || honest.asked.Load() != 2 {
 		t.Errorf("with all of them out: %+v, asked %d and %d times; want it released with a limit, and nobody asked", got, poor.asked.Load(), honest.asked.Load())
 	}
+}
+
+func looked(t *testing.T, f *Failover) error {
+	t.Helper()
+	_, err := f.Look(t.Context())
+	return err
 }

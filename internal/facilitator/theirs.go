@@ -13,6 +13,7 @@ import (
 	"market/internal/chain"
 	"market/internal/crash"
 	"market/internal/facilitator/remote"
+	"market/internal/readiness"
 	"market/internal/source"
 )
 
@@ -41,7 +42,13 @@ type theirs struct {
 	lastUntil atomic.Int64 // until when it comes last, in Unix nanoseconds
 }
 
-func (t *theirs) ready(context.Context) error { return t.client.Settles(t.node.Network()) }
+func (t *theirs) look(ctx context.Context) (time.Duration, error) {
+	validFor, err := t.client.Prove(ctx, t.node.Network())
+	if trouble, ok := errors.AsType[*remote.Trouble](err); ok && trouble.Definite() {
+		err = &readiness.Denied{Why: err}
+	}
+	return validFor, err
+}
 
 func (t *theirs) limited() error { return t.client.Limited() }
 

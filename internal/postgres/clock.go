@@ -17,6 +17,17 @@ func MarketNow(ctx context.Context, db DB) (time.Time, error) {
 	return now.UTC(), nil
 }
 
+const serverNowSQL = `SELECT clock_timestamp()`
+
+// ServerNow returns the time of the server's own clock, which tests cannot shift: it is what clocks are compared with.
+func ServerNow(ctx context.Context, db DB) (time.Time, error) {
+	var now time.Time
+	if err := db.QueryRow(ctx, serverNowSQL).Scan(&now); err != nil {
+		return time.Time{}, fmt.Errorf("the database's clock: %w", err)
+	}
+	return now.UTC(), nil
+}
+
 const shiftSQL = `SELECT (extract(epoch FROM shift) * 1000000)::bigint FROM market_clock`
 
 // ShiftedClock returns how far market_now() is ahead of the server's clock. Only tests move it: a program that handles real money

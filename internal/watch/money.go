@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -11,7 +12,6 @@ import (
 	"market/internal/facilitator"
 	"market/internal/money"
 	"market/internal/notify"
-	"market/internal/refund"
 )
 
 // A Node reads what a wallet holds.
@@ -32,67 +32,30 @@ type Network struct {
 	Engine Engine // nil where only others settle
 }
 
-// short says whether a treasury holds less than it owes. What has left it and is not final still counts as owed.
-func short(holds, owed, left money.Amount) bool { return holds.Add(left).Cmp(owed) < 0 }
-
 func treasuryKey(n Network, l delivery.Liability) key {
 	return key{notify.TreasuryShort, fmt.Sprintf("%s/%s/%s", n.ID, symbol(n, l.Asset), l.Treasury)}
 }
 
-// treasury finds out whether a treasury can pay what it owes. The balance is read first: a refund that leaves in between then makes it look better than
-// it is, and never worse.
+// treasury finds out whether a treasury can pay what it owes.
 func (w *Watch) treasury(ctx context.Context, n Network, l delivery.Liability) (finding, error) {
 	f := finding{key: treasuryKey(n, l)}
 	account, err := n.Node.Account(ctx, l.Asset, l.Treasury, common.Hash{})
 	if err != nil {
 		return finding{}, fmt.Errorf("read what treasury %s holds on %s: %w", l.Treasury, n.ID, err)
 	}
-	if !short(account.Balance, l.Owed(), money.Amount{}) {
-		return f, nil
+	purse := delivery.Purse{Network: n.ID, Asset: l.Asset, Treasury: l.Treasury, Holds: account.Balance, Block: math.MaxInt64}
+	if l, f.bad, err = delivery.Short(ctx, w.DB, n.Node, purse, l); err != nil || !f.bad {
+		return f, err
 	}
-	left, err := w.left(ctx, n, l)
-	if err != nil {
-		return finding{}, err
-	}
-	f.bad = short(account.Balance, l.Owed(), left)
 	f.told = notify.Outage{
 		What: fmt.Sprintf("the treasury %s on %s holds %s and owes %s: %s in refunds, and %s of calls under way", l.Treasury, n.ID, amount(n, l.Asset, account.Balance),
 			amount(n, l.Asset, l.Owed()), amount(n, l.Asset, l.Refunds), amount(n, l.Asset, l.Open)),
-		Effect: "refunds that it cannot pay wait, stay owed and go on by themselves once it can. Calls go on, and what they bring in pays what waits",
+		Effect: "refunds that it cannot pay wait, stay owed and go on by themselves once it can. Where it is the treasury that receives payments now, new calls that would be paid " +
+			"there are refused with 503 before anybody is charged, because no refund of theirs can be promised; of one that was replaced nothing else stops. Calls under way end",
 		Look: fmt.Sprintf("who moved its money: this program lets the treasury sign refunds and nothing else, so a key that somebody else has is to be replaced "+
 			"(MARKET_TREASURY_RETIRED_KEYSTORES)\nthe balance of %s: send %s to it", l.Treasury, symbol(n, l.Asset)),
 	}
 	return f, nil
-}
-
-// left adds up the refunds that have left a treasury and are not final, as far as one round trip or two tell. Those beyond that count as having left:
-// they are the newest.
-func (w *Watch) left(ctx context.Context, n Network, l delivery.Liability) (money.Amount, error) {
-	const looked = 2 * chain.UsedMax
-	sent, err := refund.Store{}.Sent(ctx, w.DB, n.ID, l.Asset, l.Treasury, 100*looked)
-	if err != nil {
-		return money.Amount{}, err
-	}
-	var left money.Amount
-	for i := 0; i < len(sent); i += chain.UsedMax {
-		part := sent[i:min(i+chain.UsedMax, len(sent))]
-		used := make([]bool, len(part))
-		if i < looked {
-			nonces := make([]common.Hash, len(part))
-			for j, s := range part {
-				nonces[j] = s.Nonce
-			}
-			if used, err = n.Node.Used(ctx, l.Asset, l.Treasury, nonces); err != nil {
-				return money.Amount{}, fmt.Errorf("read which refunds have left treasury %s on %s: %w", l.Treasury, n.ID, err)
-			}
-		}
-		for j, s := range part {
-			if i >= looked || used[j] {
-				left = left.Add(s.Amount)
-			}
-		}
-	}
-	return left, nil
 }
 
 // Bounds of the gas wallet, in transactions at the present fee. Fees double and halve all the time, so what is low stays low until there is twice as much.
@@ -129,7 +92,7 @@ func symbol(n Network, asset common.Address) string {
 // amount is a sum for people.
 func amount(n Network, asset common.Address, a money.Amount) string {
 	if known, ok := n.Asset(asset); ok {
-		return a.USD(known.Decimals).String() + " " + known.Symbol
+		return known.Sum(a)
 	}
 	return a.String() + " units of " + asset.Hex()
 }

@@ -110,7 +110,7 @@ func (c *Client) Settle(ctx context.Context, turn *Turn, n chain.Network, s chai
 			return Answer{Kind: Unclear, Err: no}
 		}
 		if got.fault == Unreached {
-			_ = c.keep(nil, no) // nobody is asked to pay before it answers again
+			_ = c.keep(nil, 0, no) // nobody is asked to pay before it answers again
 		}
 		return Answer{Kind: Unsent, Err: no}
 	}
@@ -152,6 +152,7 @@ type reply struct {
 	status     int
 	body       []byte
 	retryAfter time.Duration
+	maxAge     time.Duration // by Cache-Control; zero where it gives none
 	fault      Fault
 	err        error
 }
@@ -195,6 +196,9 @@ func (c *Client) do(ctx context.Context, method, call string, body []byte) reply
 		r.Body, _ = r.GetBody()
 		r.Header.Set("Content-Type", "application/json")
 	}
+	if method == http.MethodGet {
+		r.Header.Set("Cache-Control", "no-cache") // what some cache on the way has kept proves nothing
+	}
 	r.Header.Set("Accept", "application/json")
 	if err := c.opts.Credential.sign(r, c.opts.Now()); err != nil {
 		return reply{fault: Unreached, err: err}
@@ -204,7 +208,8 @@ func (c *Client) do(ctx context.Context, method, call string, body []byte) reply
 		return reply{sent: begun.Load(), fault: wayFault(err, connected.Load()), err: clean(err)}
 	}
 	defer func() { _ = response.Body.Close() }()
-	got := reply{sent: true, status: response.StatusCode, retryAfter: retryAfter(response.Header.Get("Retry-After"))}
+	got := reply{sent: true, status: response.StatusCode, retryAfter: retryAfter(response.Header.Get("Retry-After")),
+		maxAge: maxAge(response.Header.Values("Cache-Control"))}
 	got.body, err = io.ReadAll(io.LimitReader(response.Body, answerMax+1))
 	switch {
 	case err != nil:
@@ -234,6 +239,28 @@ func retryAfter(header string) time.Duration {
 		return 0
 	}
 	return time.Duration(seconds) * time.Second //nolint:gosec // below 2^31
+}
+
+// cacheControlMax is how much of Cache-Control is read: real ones have some fifty bytes.
+const cacheControlMax = 1 << 10
+
+// maxAge reads how long an answer may be used by its own word; zero: it gives no such time. One that may not be used at all is as good as one that says
+// nothing: we look at it now. Of several the shortest counts.
+func maxAge(header []string) time.Duration {
+	var least time.Duration
+	all := strings.Join(header, ",")
+	for directive := range strings.SplitSeq(all[:min(len(all), cacheControlMax)], ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
+		seconds, err := strconv.ParseUint(value, 10, 31)
+		if err != nil || seconds == 0 || !strings.EqualFold(name, "max-age") {
+			continue
+		}
+		age := time.Duration(seconds) * time.Second //nolint:gosec // below 2^31
+		if least == 0 || age < least {
+			least = age
+		}
+	}
+	return least
 }
 
 // A Verdict is the facilitator's word on whether an authorization would pay.

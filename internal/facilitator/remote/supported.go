@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"market/internal/chain"
 	"market/internal/pulse"
+	"market/internal/source"
 	"market/internal/wire"
 )
 
@@ -22,6 +24,9 @@ const (
 	kindsSaid = 8 // how many kinds a message repeats
 )
 
+// callSupported is the question what a facilitator supports.
+const callSupported = "supported"
+
 // A SupportedKind is what a facilitator says it settles, of the one scheme that we use.
 type SupportedKind struct {
 	Version int
@@ -31,8 +36,9 @@ type SupportedKind struct {
 // state is what is known of the facilitator at a time.
 type state struct {
 	kinds      []SupportedKind
-	answeredAt time.Time // of the last good answer to /supported; zero: there was none
-	failed     error     // why the last question got no answer; nil where it got one
+	answeredAt time.Time     // of the last good answer to /supported; zero: there was none
+	validFor   time.Duration // by its own word; zero where it gave none
+	failed     error         // why the last question got no answer; nil where it got one
 }
 
 // supportedAnswer reads /supported. A kind that we cannot read is none of ours.
@@ -83,7 +89,7 @@ func versionFor(kinds []SupportedKind, n chain.Network) int {
 // Ask asks /supported once and keeps the answer, unless the facilitator is out: then it is asked for work alone, see rests. The error is a *Trouble,
 // or a *source.LimitError.
 func (c *Client) Ask(ctx context.Context) error {
-	const call = "supported"
+	const call = callSupported
 	if rests, limit := c.rests(); rests {
 		return limit
 	}
@@ -94,14 +100,30 @@ func (c *Client) Ask(ctx context.Context) error {
 		return c.trouble(call, got.fault, got.status, got.err) // it is we who left
 	}
 	if got.fault != 0 {
-		return c.keep(nil, c.trouble(call, got.fault, got.status, got.err))
+		return c.keep(nil, 0, c.trouble(call, got.fault, got.status, got.err))
 	}
 	kinds, fault := supportedAnswer(got.status, got.body)
 	if fault != 0 {
 		c.noteRefusal(ctx, c.verdict(got, false))
-		return c.keep(nil, c.trouble(call, fault, got.status, nil))
+		return c.keep(nil, 0, c.trouble(call, fault, got.status, nil))
 	}
-	return c.keep(kinds, nil)
+	return c.keep(kinds, got.maxAge, nil)
+}
+
+// Prove asks the facilitator now whether it settles on a network, whatever it said before, and returns for how long it lets its answer be used; zero where
+// it says nothing of that. One that is out is not asked, see rests: what it said last stands, and Limited says that it takes no work. The error is a
+// *Trouble; Definite tells a no from no answer.
+func (c *Client) Prove(ctx context.Context, n chain.Network) (validFor time.Duration, err error) {
+	err = c.Ask(ctx)
+	if _, out := errors.AsType[*source.LimitError](err); err != nil && !out {
+		return 0, err
+	}
+	if err := c.Settles(n); err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.validFor, nil
 }
 
 // rests says that the facilitator is not asked what it supports: while it is out that would be one more request for somebody who has refused us, and a
@@ -123,11 +145,11 @@ func (c *Client) rests() (bool, error) {
 }
 
 // keep writes down what a question brought, and tells when that changed.
-func (c *Client) keep(kinds []SupportedKind, failed *Trouble) error {
+func (c *Client) keep(kinds []SupportedKind, validFor time.Duration, failed *Trouble) error {
 	c.mu.Lock()
 	before := c.state.failed
 	if failed == nil {
-		c.state.kinds, c.state.answeredAt, c.state.failed = kinds, c.opts.Now(), nil
+		c.state = state{kinds: kinds, answeredAt: c.opts.Now(), validFor: validFor}
 	} else {
 		c.state.failed = failed
 	}
@@ -168,6 +190,10 @@ func (c *Client) Watch(ctx context.Context) {
 			continue
 		case <-timer.C:
 		}
+		if c.answered() { // somebody who wanted to know has asked meanwhile
+			pulse.Beat(ctx, askEvery)
+			continue
+		}
 		if err := c.Ask(ctx); err != nil && ctx.Err() != nil {
 			return
 		}
@@ -175,16 +201,23 @@ func (c *Client) Watch(ctx context.Context) {
 	}
 }
 
+// answered says whether it has answered since Watch asked last.
+func (c *Client) answered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.failed == nil && !c.state.answeredAt.IsZero() && c.opts.Now().Sub(c.state.answeredAt) < askEvery
+}
+
 // Settles says why the facilitator is not to be relied on for a network, whether or not it takes work now: it has not said for a while that it settles
 // there, or it cannot be reached. It asks nothing; Watch does. The error is a *Trouble; its fault is Unsupported only where it has answered.
 func (c *Client) Settles(n chain.Network) error {
-	const call = "supported"
+	const call = callSupported
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	failed := c.state.failed
 	trouble, _ := failed.(*Trouble) //nolint:errorlint // kept bare
 	switch {
-	case trouble != nil && trouble.Fault == Unreached:
+	case trouble != nil && (trouble.Fault == Unreached || trouble.Definite()):
 		return failed
 	case c.state.answeredAt.IsZero() || c.opts.Now().Sub(c.state.answeredAt) > freshFor:
 		if failed != nil {

@@ -110,6 +110,22 @@ func (t *Trouble) Error() string {
 
 func (t *Trouble) Unwrap() error { return t.Err }
 
+// Definite says whether the facilitator has said that it does nothing for us on a network: it does not settle there, or it does not take our credential. No
+// answer, trouble of its own and whatever is no answer of the protocol say nothing. Only what it says of what it supports is about us; the same status
+// beside a payment may be about that payment.
+func (t *Trouble) Definite() bool {
+	if t.Call != callSupported {
+		return false
+	}
+	switch t.Fault {
+	case Unsupported, Unauthorized, Unpaid:
+		return true
+	case Turned:
+		return t.Status == http.StatusForbidden
+	}
+	return false
+}
+
 // A WayError is what the HTTP client says of a request that got no answer.
 type WayError struct {
 	Text string // one printable line
