@@ -22,17 +22,12 @@ import (
 type mood int
 
 const (
-	_        mood = iota
-	answers       // it says what it supports, and settles
-	hangs         // it takes every question and answers none; what it is shown is swallowed
-	fails         // it answers 503 to everything
-	refuses       // it answers 401 to everything: a definite no
-	moodsEnd      // keep last
+	_       mood = iota
+	answers      // it says what it supports, and settles
+	hangs        // it takes every question and answers none; what it is shown is swallowed
+	fails        // it answers 503 to everything
+	refuses      // it says that it settles on no network: a definite no. (What it answers with 401 is an outage of a source, which is asked once an hour.)
 )
-
-func (m mood) String() string {
-	return map[mood]string{answers: "answers", hangs: "hangs", fails: "fails with 503", refuses: "refuses with 401"}[m]
-}
 
 // settleTime bounds a settlement that the facilitator makes.
 const settleTime = 30 * time.Second
@@ -136,7 +131,7 @@ func (a *authority) supported(w http.ResponseWriter, r *http.Request) {
 	case answers:
 		_, _ = io.WriteString(w, apptest.SupportsUs)
 	case refuses:
-		http.Error(w, "who are you?", http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"kinds":[],"extensions":[],"signers":{}}`)
 	case fails, hangs:
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 	}
@@ -176,12 +171,7 @@ func (a *authority) settle(w http.ResponseWriter, r *http.Request) {
 	}
 	m := a.to(replica)
 	a.mu.Unlock()
-	switch m {
-	case answers:
-	case refuses:
-		http.Error(w, "who are you?", http.StatusUnauthorized)
-		return
-	case fails, hangs:
+	if m != answers {
 		http.Error(w, "lost", http.StatusBadGateway)
 		return
 	}

@@ -39,7 +39,7 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	log := zerolog.New(os.Stderr).With().Timestamp().Logger()
-	a, err := app.Start(ctx, c, log)
+	a, err := app.Start(ctx, c, log.Level(zerolog.WarnLevel))
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func groups() []group {
 		{"Two replicas", 2, nil, []row{
 			{"the facilitator hangs", "each withdraws 4.8 s after its last proof: (200 − 2·4) / (2·20)", hang(2, allowance(2))},
 			{"it fails for less than the allowance", "nobody withdraws, and payments are taken meanwhile", blink},
-			{"it refuses with 401", "each withdraws at once, and stays so when it hangs after that", refuse},
+			{"it says that it settles nothing", "each withdraws at once, and stays so when it hangs after that", refuse},
 			{"a third one joins during an outage", "it admits nothing before the facilitator has answered it", joinDuringOutage},
 			{"one of three is killed as the outage begins", "its rate counts on: the others stop no later than 3.13 s after their last proof; later the allowance is that of two", crash},
 		}},
