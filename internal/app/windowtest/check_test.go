@@ -51,7 +51,7 @@ func (m *member) judges(t testing.TB, l look) {
 		t.Errorf("replica %s admits with proofs of %d ms (%t) and an allowance of %d ms", m.name, age, proved, l.AllowanceMS)
 	case l.State == stateNotReady && isTooOld(l.standing) && proved && age < l.AllowanceMS:
 		t.Errorf("replica %s withdraws (%s) with proofs of %d ms and an allowance of %d ms", m.name, l.Why, age, l.AllowanceMS)
-	case l.admits() != (l.status == http.StatusOK) && l.Why == "":
+	case (l.admits() && !l.stopping) != (l.status == http.StatusOK):
 		t.Errorf("replica %s is %s and answers %d", m.name, l.State, l.status)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
@@ -209,7 +210,9 @@ func (f *fleet) full(is bool) {
 // offer reads the terms that all payments are signed for.
 func (f *fleet) offer(t testing.TB) {
 	t.Helper()
-	f.terms = f.Challenge(t, apptest.Ask(f.URL+listed))
+	ask := apptest.Ask(f.URL + listed)
+	apptest.Eventually(t, "people are asked to pay", func() bool { return f.Send(t, ask, "").Status == http.StatusPaymentRequired })
+	f.terms = f.Challenge(t, ask)
 }
 
 // startSigning signs payments of some callers until the test ends: what is to be sent lies ready.

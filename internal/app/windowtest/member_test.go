@@ -57,6 +57,7 @@ func (s standing) age() (ms int64, proved bool) {
 type look struct {
 	standing
 	status    int
+	stopping  bool // the process ends: whoever sends it callers is to stop, however the network stands
 	sent, got time.Time
 }
 
@@ -147,11 +148,12 @@ func (m *member) look(ctx context.Context) (look, bool) {
 	l.status, l.got = status, time.Now()
 	var said struct {
 		Networks map[string]standing `json:"networks"`
+		Why      string              `json:"why"`
 	}
 	if status == 0 || json.Unmarshal(body, &said) != nil {
 		return l, false
 	}
-	l.standing = said.Networks[devnet.NetworkID]
+	l.standing, l.stopping = said.Networks[devnet.NetworkID], said.Why != ""
 	return l, true
 }
 
