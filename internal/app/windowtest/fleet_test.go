@@ -14,6 +14,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"market/internal/app/apptest"
 	"market/internal/chain"
@@ -102,19 +103,23 @@ func newFleet(t testing.TB, replicas int, env ...string) *fleet {
 	return f
 }
 
-// join starts so many replicas at once.
+// startsAtOnce is how many replicas start at a time: a start is work, and a machine of two cores starves on eight.
+const startsAtOnce = 2
+
+// join starts so many replicas.
 func (f *fleet) join(t testing.TB, replicas int) []*member {
 	t.Helper()
-	joined, failed := make([]*member, replicas), make([]error, replicas)
-	var wg sync.WaitGroup
+	joined := make([]*member, replicas)
+	var starting errgroup.Group
+	starting.SetLimit(startsAtOnce)
 	for i := range replicas {
-		wg.Go(func() { joined[i], failed[i] = f.launch(t) })
+		starting.Go(func() (err error) {
+			joined[i], err = f.launch(t)
+			return err
+		})
 	}
-	wg.Wait()
-	for _, err := range failed {
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := starting.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	return joined
 }

@@ -18,7 +18,7 @@ const (
 	// runsUsually is how many random runs are made beside all other tests; MARKET_WINDOW_RUNS asks for another number.
 	runsUsually = 3
 	// span is how long things happen in a random run.
-	span = 12 * time.Second
+	span = 10 * time.Second
 	// rowsMax is how many replicas may count at once, those among them that were killed a moment ago: with more than nine the allowance would be under a
 	// second, and nobody more would start.
 	rowsMax = 6

@@ -66,7 +66,7 @@ func TestWindow(t *testing.T) {
 	var (
 		tally = apptest.NewTally(len(lines))
 		wg    sync.WaitGroup
-		turn  = make(chan struct{}, atOnce)
+		turn  = make(chan struct{}, atOnce(len(runs)))
 		n     = 0
 	)
 	for _, g := range all {
@@ -94,8 +94,13 @@ func TestWindow(t *testing.T) {
 	report(t, lines, tally, runs)
 }
 
-// atOnce is how many fleets run beside each other: most of the time they wait.
-const atOnce = 3
+// atOnce is how many fleets run beside each other. Most of the time they wait; a long run measures, and has more of the machine for each of them.
+func atOnce(runs int) int {
+	if runs > runsUsually {
+		return 2
+	}
+	return 4
+}
 
 // play takes a fleet through the rows of a group.
 func (g group) play(t *testing.T, lines []apptest.Line, ended func(i int, well bool)) {
