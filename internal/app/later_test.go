@@ -57,7 +57,17 @@ func (h *holder) settles(s apptest.Settling) {
 // newLaterWorld has facilitators whose word counts until so many prices are unproved.
 func newLaterWorld(t *testing.T, setup apptest.Setup, prices int, local bool, upstream http.HandlerFunc, all ...*apptest.Hosted) *hostedWorld {
 	t.Helper()
-	env := []string{apptest.FacilitatorsFile(t, map[string]any{"proof": "later"}, local, all...), fmt.Sprintf("MARKET_EXPOSURE_USD=%d.%03d", 2*prices/1000, 2*prices%1000)}
+	return newLaterFleet(t, setup, 1, prices, local, upstream, all...)
+}
+
+// newLaterFleet is the same for so many processes. Each takes twenty calls a second. What words leave of the budget is what all of them send at once and in
+// two seconds.
+func newLaterFleet(t *testing.T, setup apptest.Setup, processes, prices int, local bool, upstream http.HandlerFunc, all ...*apptest.Hosted) *hostedWorld {
+	t.Helper()
+	const aSecond = 20 // prices, which are 2 thousandths of a dollar each
+	budget := 2 * (prices + 3*aSecond*processes)
+	env := []string{apptest.FacilitatorsFile(t, map[string]any{"proof": "later"}, local, all...), fmt.Sprintf("MARKET_EXPOSURE_USD=%d.%03d", budget/1000, budget%1000),
+		fmt.Sprintf("MARKET_ADMIT_USD_PER_SECOND=0.%03d", 2*aSecond)}
 	return newHostedWorldWith(t, setup, env, local, upstream, all...)
 }
 
@@ -180,7 +190,7 @@ func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 	t.Parallel()
 	const fit, callers = 3, 8
 	h := apptest.NewHosted(t, apptest.SupportsUs, nil)
-	w := newLaterWorld(t, burst, fit, false, apptest.Works, h)
+	w := newLaterFleet(t, burst, 2, fit, false, apptest.Works, h)
 	other := w.Replica(t)
 	apptest.Eventually(t, "the other replica knows the service", func() bool {
 		return w.Send(t, other.At(t, w.ask), "").Status == http.StatusPaymentRequired

@@ -24,7 +24,7 @@ SELECT coalesce(max(pid), 0) FROM pg_stat_activity
 // caller is served when it comes back. The transfer proves it by then, so nobody's word is needed.
 func TestLater_ADeathBeforeTheCommitLeavesAPaymentThatIsFound(t *testing.T) {
 	t.Parallel()
-	w := newLaterWorld(t, burst, 10, false, apptest.Works, apptest.NewHosted(t, apptest.SupportsUs, hurries))
+	w := newLaterFleet(t, burst, 2, 10, false, apptest.Works, apptest.NewHosted(t, apptest.SupportsUs, hurries))
 	dies := w.Replica(t)
 	apptest.Eventually(t, "the other replica knows the service", func() bool {
 		return w.Send(t, dies.At(t, w.ask), "").Status == http.StatusPaymentRequired
@@ -99,7 +99,7 @@ func TestLater_ADeathWhileTheServiceWorksWaitsForTheProof(t *testing.T) {
 	var let sync.Once
 	h := apptest.NewHosted(t, apptest.SupportsUs, nil)
 	hold := newHolder(t)
-	w := newLaterWorld(t, burst, 10, false, func(rw http.ResponseWriter, r *http.Request) {
+	w := newLaterFleet(t, burst, 2, 10, false, func(rw http.ResponseWriter, r *http.Request) {
 		<-release
 		apptest.Works(rw, r)
 	}, h)

@@ -39,6 +39,7 @@ func production(t *testing.T) []string {
 		"MARKET_TREASURY_KEYSTORE=" + file, "MARKET_TREASURY_KEYSTORE_PASSWORD_FILE=" + file,
 		"MARKET_GAS_KEYSTORE=" + file, "MARKET_GAS_KEYSTORE_PASSWORD_FILE=" + file,
 		"MARKET_SECRETS_KEY_FILE=" + file,
+		"MARKET_EXPOSURE_USD=200",
 	}
 }
 
@@ -235,7 +236,7 @@ func TestLoad_ReportsEverythingTogetherInTheOrderOfTheTable(t *testing.T) {
 	}
 	want := []string{
 		"MARKET_LISTEN", "MARKET_PUBLIC_URL", "MARKET_NETWORKS", "MARKET_TREASURY_KEY", "MARKET_GAS_KEYSTORE", "MARKET_GAS_KEYSTORE_PASSWORD_FILE",
-		"MARKET_SECRETS_KEY_FILE", "MARKET_COOLDOWN", "MARKET_CANARIES", "MARKET_FUTURE", "MARKET_LATER",
+		"MARKET_SECRETS_KEY_FILE", "MARKET_COOLDOWN", "MARKET_CANARIES", "MARKET_EXPOSURE_USD", "MARKET_FUTURE", "MARKET_LATER",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("lines of\n%v\nwant\n%v\nin\n%v", names, want, err)

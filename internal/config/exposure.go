@@ -58,11 +58,13 @@ func (p *problems) checkExposure(c *Config) {
 		return
 	}
 	p.check(budget, c.ExposureUSD.GreaterThanOrEqual(exposureMin) && c.ExposureUSD.LessThanOrEqual(exposureMax))
-	e := c.Exposure()
+	if !p.ok(budget) {
+		return
+	}
 	if _, set := p.values[rate]; set {
-		p.check(rate, e.Rate.GreaterThanOrEqual(exposureMin) && e.Rate.LessThanOrEqual(c.ExposureUSD.Decimal))
+		p.check(rate, c.AdmitRate.GreaterThanOrEqual(exposureMin) && c.AdmitRate.LessThanOrEqual(c.ExposureUSD.Decimal))
 	}
 	if _, set := p.values[burst]; set {
-		p.check(burst, e.Burst.GreaterThanOrEqual(exposureMin) && e.Burst.LessThanOrEqual(e.Rate))
+		p.check(burst, c.AdmitBurst.GreaterThanOrEqual(exposureMin) && c.AdmitBurst.LessThanOrEqual(c.Exposure().Rate))
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // A bucket gives micro-dollars: so many a second, and so many at once, which are at most what a second gives. In any time t it gives at most burst + rate × t,
-// to the micro-dollar. What is taken beyond what is there has to be waited for, in the order of taking.
+// to the micro-dollar and the nanosecond. What is taken beyond what is there has to be waited for, in the order of taking.
 type bucket struct {
 	rate, burst int64
 	level       int64  // micro-dollars; below zero while somebody waits

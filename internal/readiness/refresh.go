@@ -135,7 +135,7 @@ func (k *Keeper) news(n *network) {
 	if !s.State.Admits() {
 		why = k.closed(s)
 	}
-	first := s.Cause == CauseJoining || s.Cause == CauseNeverVerified && s.Settle.Why == nil && s.Refund.Why == nil
+	first := s.Cause == CauseJoining || s.Cause == CauseNoDatabase && k.lastBeat.IsZero() || s.Cause == CauseNeverVerified && s.Settle.Why == nil && s.Refund.Why == nil
 	changed := !first && (why == nil) != (n.told == nil)
 	if changed {
 		n.told = why
