@@ -64,6 +64,7 @@ type App struct {
 	guard    *delivery.Guard
 	ready    *readiness.Keeper
 	terms    readiness.Terms // zero: nobody said what may be lost
+	readyAge time.Duration   // for how long what is known is used then
 	loops    *pulse.Loops
 	pace     watch.Pace
 	jobs     *river.Client[pgx.Tx]
@@ -71,7 +72,7 @@ type App struct {
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
 func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
-	a := &App{now: now, pace: watch.UsualPace, terms: termsOf(c)}
+	a := &App{now: now, pace: watch.UsualPace, terms: termsOf(c), readyAge: readyAge}
 	a.loops = pulse.New(time.Now, a.panicked)
 	background := a.begin(ctx, log)
 	for _, option := range options {
@@ -173,7 +174,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		return nil, err
 	}
 	owner := uuid.Must(uuid.NewV7())
-	a.ready = readiness.New(rails.checks(a.db), readiness.Options{Self: owner, Own: a.terms, Fixed: readyAge, Limit: readyTime, Changed: a.readyChanged,
+	a.ready = readiness.New(rails.checks(a.db), readiness.Options{Self: owner, Own: a.terms, Fixed: a.readyAge, Pace: readyAge, Limit: readyTime, Changed: a.readyChanged,
 		Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		Owner: owner, DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,

@@ -60,11 +60,11 @@ func newLaterWorld(t *testing.T, setup apptest.Setup, prices int, local bool, up
 	return newLaterFleet(t, setup, 1, prices, local, upstream, all...)
 }
 
-// newLaterFleet is the same for so many processes. Each takes twenty calls a second. What words leave of the budget is what all of them send at once and in
+// newLaterFleet is the same for so many processes. Each takes four calls a second. What words leave of the budget is what all of them send at once and in
 // two seconds.
 func newLaterFleet(t *testing.T, setup apptest.Setup, processes, prices int, local bool, upstream http.HandlerFunc, all ...*apptest.Hosted) *hostedWorld {
 	t.Helper()
-	const aSecond = 20 // prices, which are 2 thousandths of a dollar each
+	const aSecond = 4 // prices, which are 2 thousandths of a dollar each
 	budget := 2 * (prices + 3*aSecond*processes)
 	env := []string{apptest.FacilitatorsFile(t, map[string]any{"proof": "later"}, local, all...), fmt.Sprintf("MARKET_EXPOSURE_USD=%d.%03d", budget/1000, budget%1000),
 		fmt.Sprintf("MARKET_ADMIT_USD_PER_SECOND=0.%03d", 2*aSecond)}
@@ -245,6 +245,9 @@ func TestLater_ALiarCostsAtMostTheBound(t *testing.T) {
 
 	// Nothing is unproved any more, and its word is worth nothing on any replica.
 	h.Does(hurries)
+	apptest.Eventually(t, "both doors ask for payments", func() bool {
+		return w.Send(t, w.ask, "").Status == http.StatusPaymentRequired && w.Send(t, other.At(t, w.ask), "").Status == http.StatusPaymentRequired
+	})
 	for _, door := range []apptest.Asking{w.ask, other.At(t, w.ask)} {
 		if a := w.Send(t, door, w.SignFor(t, w.Payer(t, apptest.PriceUnits), w.Challenge(t, w.ask), 60)); a.Status != http.StatusOK {
 			t.Errorf("after its lies: %d %s", a.Status, a.Body)

@@ -25,8 +25,8 @@ func TestOps_TellsThatItLivesAndWhatItIsReadyFor(t *testing.T) {
 	stands := standing(a)
 	settle, _ := stands["settle"].(map[string]any)
 	age, aged := settle["age_ms"].(float64)
-	if a.Status != http.StatusOK || a.JSON["ready"] != true || stands["state"] != "ready" || stands["allowance_ms"] != 5000.0 || !aged || age >= 5000 ||
-		a.JSON["exposure"] != "b=none n=1 allowance=5s" {
+	if a.Status != http.StatusOK || a.JSON["ready"] != true || stands["state"] != "ready" || stands["allowance_ms"] != 15_000.0 || !aged || age >= 15_000 ||
+		a.JSON["exposure"] != "b=none n=1 allowance=15s" {
 		t.Errorf("readyz: %d %s", a.Status, a.Body)
 	}
 	// What is for the operator is not on the public listener, and the other way round.

@@ -37,6 +37,9 @@ func WithClock(now func() time.Time) Option { return func(a *App) { a.now = now 
 // WithPace looks more often for what has stopped, and waits less until it tells.
 func WithPace(p watch.Pace) Option { return func(a *App) { a.pace = p } }
 
+// WithReadyAge uses for longer what is known of the networks, where nothing says what may be lost: tests share their machine with others.
+func WithReadyAge(d time.Duration) Option { return func(a *App) { a.readyAge = d } }
+
 // Guarded lets services be at public addresses alone, in development mode too.
 func Guarded() Option { return func(a *App) { a.guarded = true } }
 

@@ -146,7 +146,11 @@ func (s start) contracts(ctx context.Context, node *chain.Node) (lie, err error)
 	}
 	var errs []error
 	for i, w := range s.wallets {
-		if have[i] {
+		switch {
+		case !have[i]:
+		case w.retired: // what it owes waits until it has taken that back, which stops nobody else's calls
+			s.log.Error().Str("network", node.Network().ID).Str("treasury", w.address.Hex()).Msg("a retired treasury is a contract there, or has delegated to one: its refunds cannot be paid")
+		default:
 			errs = append(errs, w.contract(node.Network().ID))
 		}
 	}

@@ -125,7 +125,7 @@ func TestWatch_AGasWalletThatEmptiesIsToldBeforeAnythingStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	// What is left pays for more than the 20 transactions with which the network is still ready, and for less than 500.
+	// What is left pays for more than the 200 transactions with which the network is still ready, and for less than 500.
 	head, err := client.HeaderByNumber(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestWatch_AGasWalletThatEmptiesIsToldBeforeAnythingStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := new(big.Int).Add(new(big.Int).Lsh(head.BaseFee, 1), tip)
-	leave := new(big.Int).Mul(most, big.NewInt(chain.SettleGas*200))
+	leave := new(big.Int).Mul(most, big.NewInt(chain.SettleGas*350))
 	has, err := client.BalanceAt(t.Context(), gas.Address(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestWatch_AGasWalletThatEmptiesIsToldBeforeAnythingStops(t *testing.T) {
 		open, _, text = noticed(t, w, "gas_low")
 		return open == 1
 	})
-	if !strings.Contains(text, gas.Address().Hex()) || !strings.Contains(text, "fewer than 20") {
+	if !strings.Contains(text, gas.Address().Hex()) || !strings.Contains(text, "fewer than 200") {
 		t.Errorf("the notice: %s", text)
 	}
 	// All goes on.

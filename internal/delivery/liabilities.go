@@ -25,18 +25,20 @@ type Liability struct {
 func (l Liability) Owed() money.Amount { return l.Refunds.Add(l.Open) }
 
 // A payment that was believed and is not proved brought nothing yet, and its refund is not sent before it has: neither counts. $1 is a network, or nothing
-// for all; a payment counts that stands below the block $2, as far as whoever asks has seen the chain. Both halves are read by an index of what is open.
+// for all; a payment counts that stands below the block $2, as far as whoever asks has seen the chain. Both halves are read by an index of what is open. The
+// network is compared in a form that no index has: that of all transfers of a network would only tempt the planner.
 const liabilitiesSQL = `
 SELECT network, asset, treasury, coalesce(sum(refund), 0)::text, coalesce(sum(open), 0)::text
   FROM (
 	SELECT r.network, r.asset, r.authorizer AS treasury, r.amount AS refund, NULL::numeric AS open
 	  FROM refunds r JOIN calls c ON c.id = r.call_id
 	 WHERE r.state NOT IN ('confirmed', 'void') AND c.payment_state IN ('mined', 'final')
-	   AND ($1 = '' OR r.network = $1) AND c.block_number < $2
+	   AND r.network = coalesce(nullif($1, ''), r.network) AND c.block_number < $2
 	UNION ALL
 	SELECT c.network, c.asset, c.treasury, NULL, c.amount
 	  FROM calls c
 	 WHERE c.state IN ('settled', 'asked') AND c.payment_state IN ('mined', 'final')
+	   AND c.network = coalesce(nullif($1, ''), c.network) AND c.block_number < $2
   ) owed
  GROUP BY network, asset, treasury ORDER BY network, asset, treasury LIMIT 1000`
 

@@ -22,6 +22,8 @@ type Options struct {
 	// Own are the terms of this process: what it may lose and how fast it may send. Zero: no bucket, and results are used for Fixed.
 	Own   Terms
 	Fixed time.Duration
+	// Pace is the allowance by which looks are paced where that is longer; zero: by the allowance itself.
+	Pace time.Duration
 	// Alone is that this process has no heartbeat and no fleet.
 	Alone bool
 	// Limited tells from memory why nobody takes work on a network now; nil where somebody does. It is asked each time, because it ends to the second, and
@@ -323,9 +325,14 @@ func (k *Keeper) usedFrom(n *network, r result) time.Time {
 	return r.good
 }
 
-// noDatabase says whether the others may count this process as dead: then it has to be still, because they send without regard to it.
+// noDatabase says whether the others may count this process as dead: then it has to be still, because they send without regard to it. Where nobody was told
+// what may be lost nobody counts, and what is known is used for as long as everything else that is.
 func (k *Keeper) noDatabase(now time.Time) bool {
-	return !k.opts.Alone && (k.left || k.lastBeat.IsZero() || now.Sub(k.lastBeat) >= AliveFor)
+	patience := AliveFor
+	if k.opts.Own == (Terms{}) {
+		patience = max(patience, k.opts.Fixed)
+	}
+	return !k.opts.Alone && (k.left || k.lastBeat.IsZero() || now.Sub(k.lastBeat) >= patience)
 }
 
 func (k *Keeper) closed(s Standing) *Closed {

@@ -219,15 +219,18 @@ func TestKeeper_ASwitchAndALimitAreAskedForEachTime(t *testing.T) {
 }
 
 // Without the database the others count this process as dead after three beats, so it admits nothing from then on.
-func TestKeeper_WithoutTheDatabaseItIsNotReadyAfterThreeBeats(t *testing.T) {
+func TestKeeper_WithoutTheDatabaseItIsNotReady(t *testing.T) {
 	t.Parallel()
-	for name, terms := range map[string]Terms{"with a budget": own, "in development": {}} {
+	for name, tt := range map[string]struct {
+		terms Terms
+		after time.Duration
+	}{"with a budget, after three": {own, AliveFor}, "in development, when what is known is too old": {Terms{}, 5 * time.Second}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{of: &authority{}}
 				w.of.set(Finding{})
-				w.Keeper = New(map[string]Check{chainA: w.of.look}, Options{Own: terms, Fixed: 5 * time.Second, Limit: time.Second, Self: self})
+				w.Keeper = New(map[string]Check{chainA: w.of.look}, Options{Own: tt.terms, Fixed: 5 * time.Second, Limit: time.Second, Self: self})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				wantCause(t, "before the first", w.Ready(chainA), CauseNoDatabase)
@@ -235,10 +238,10 @@ func TestKeeper_WithoutTheDatabaseItIsNotReadyAfterThreeBeats(t *testing.T) {
 				go w.Refresh(ctx, chainA)
 				synctest.Wait()
 				wantCause(t, "with a beat", w.Ready(chainA), 0)
-				time.Sleep(AliveFor - 1)
-				wantCause(t, "just within three", w.Ready(chainA), 0)
+				time.Sleep(tt.after - 1)
+				wantCause(t, "just within", w.Ready(chainA), 0)
 				time.Sleep(1)
-				wantCause(t, "three later", w.Ready(chainA), CauseNoDatabase)
+				wantCause(t, "on it", w.Ready(chainA), CauseNoDatabase)
 				wantCause(t, "a call that is under way", w.Admit(t.Context(), chainA, 1), CauseNoDatabase)
 				w.beat()
 				synctest.Wait()

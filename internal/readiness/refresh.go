@@ -52,7 +52,7 @@ func (k *Keeper) Refresh(ctx context.Context, name string) {
 
 // rest waits until it is time for the next look. What changes meanwhile may make it earlier, and never later.
 func (k *Keeper) rest(ctx context.Context, n *network, began time.Time) {
-	next := pause(k.useful(n))
+	next := pause(k.paced(n))
 	for {
 		timer := time.NewTimer(next - k.opts.Now().Sub(began))
 		select {
@@ -63,7 +63,7 @@ func (k *Keeper) rest(ctx context.Context, n *network, began time.Time) {
 			return
 		case <-n.wake:
 			timer.Stop()
-			next = min(next, pause(k.useful(n)))
+			next = min(next, pause(k.paced(n)))
 			k.mu.Lock()
 			// What was looked at before this process might use it proves nothing.
 			again := began.Before(k.notBefore)
@@ -84,6 +84,15 @@ func (k *Keeper) useful(n *network) time.Duration {
 		if !r.until.IsZero() {
 			useful = min(useful, r.until.Sub(r.good))
 		}
+	}
+	return useful
+}
+
+// paced is what the pauses between looks are taken from.
+func (k *Keeper) paced(n *network) time.Duration {
+	useful := k.useful(n)
+	if k.opts.Pace > 0 {
+		useful = min(useful, k.opts.Pace)
 	}
 	return useful
 }

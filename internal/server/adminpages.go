@@ -49,6 +49,9 @@ type overviewPage struct {
 	Out     []string // what we depend on and cannot use now, and what that stops
 	Counts  []overviewCount
 	Waiting []waitingOnPage
+	// Exposure is what the age of a proof is derived from, and Ready how each network stands.
+	Exposure string
+	Ready    []string
 }
 
 // A waitingOnPage is a service of which appeals wait for an answer.
@@ -84,7 +87,7 @@ func (s *Server) adminOverview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := overviewPage{frame: s.adminFrame(c, "overview"), Out: s.outNow(sources)}
+	page := overviewPage{frame: s.adminFrame(c, "overview"), Out: s.outNow(sources), Exposure: s.ready.Line(), Ready: s.readyLines()}
 	appeals := 0
 	for _, w := range waiting {
 		appeals += w.N

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"market/internal/source"
 )
@@ -54,6 +55,28 @@ func publicWhy(err error) string {
 		text += " It is asked again at " + humanTime(limit.Until) + "."
 	}
 	return text
+}
+
+// readyLines says to an admin how each network stands.
+func (s *Server) readyLines() (lines []string) {
+	for _, standing := range s.ready.Standings() {
+		line := networkName(s.v1Name(standing.Network), standing.Network) + ": " + standing.State.String()
+		if standing.Settle.Age >= 0 && standing.Refund.Age >= 0 {
+			line += fmt.Sprintf(", proved %s ago, which is used for %s", max(standing.Settle.Age, standing.Refund.Age).Round(100*time.Millisecond),
+				standing.Allowance.Round(100*time.Millisecond))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (s *Server) v1Name(network string) string {
+	for _, n := range s.networks {
+		if n.ID == network {
+			return n.V1Name
+		}
+	}
+	return ""
 }
 
 // whyShownMax is how much of why a network is not ready an admin reads: that of each facilitator and node.

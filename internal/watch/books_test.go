@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"math"
 	"net/netip"
 	"testing"
 	"time"
@@ -105,6 +106,32 @@ func TestLiabilities_AreWhatWasReceivedAndMayHaveToBeGivenBack(t *testing.T) {
 	}
 	if want := (map[common.Address][2]string{mine: {"24", "3"}, old: {"32", "0"}}); len(got) != 2 || got[mine] != want[mine] || got[old] != want[old] {
 		t.Errorf("refunds and open calls by treasury are %v, want %v", got, want)
+	}
+}
+
+// Of what came in at a block or after it a balance of that block may know nothing.
+func TestLiabilitiesOf_CountsWhatCameInBelowABlockOnOneNetwork(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	mine := common.Address{0xaa}
+	oweRefund(t, db, mine, 8, "owed", "")
+	for units, block := range map[uint64]int{1: 99, 2: 100, 4: 101} {
+		p := pay(t, db, mine, units, "asked", "mined")
+		if _, err := db.Exec(t.Context(), `UPDATE calls SET block_number = $2 WHERE id = $1`, p.Call, block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for block, want := range map[uint64]string{0: "0", 1: "0", 2: "8", 99: "8", 100: "9", 101: "11", 102: "15", math.MaxUint64: "15"} {
+		owed, err := delivery.LiabilitiesOf(t.Context(), db, network.ID, block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := delivery.OwedBy(owed, network.ID, usdc, mine).Owed().String(); got != want {
+			t.Errorf("below block %d: %s is owed, want %s", block, got, want)
+		}
+	}
+	if owed, err := delivery.LiabilitiesOf(t.Context(), db, "eip155:2", math.MaxUint64); err != nil || len(owed) != 0 {
+		t.Errorf("another network: %v, %v, want nothing", owed, err)
 	}
 }
 

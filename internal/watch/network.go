@@ -49,7 +49,7 @@ func networks(verdicts map[string]error) []finding {
 			Effect: "new calls that would be paid there are refused with 503 before anybody is charged, and refunds there may have to wait; none is lost. Calls under way end, and " +
 				"other networks go on",
 			Look: "GET /readyz on the operations listener, which says what holds at the moment\n" +
-				"what it names: the node of the network (MARKET_NETWORKS), its facilitators (MARKET_FACILITATORS), or the gas wallet",
+				"what it names: a node of the network or a token there (MARKET_NETWORKS), its facilitators (MARKET_FACILITATORS), the gas wallet, or the treasury",
 		}})
 	}
 	return found

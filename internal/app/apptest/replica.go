@@ -30,7 +30,14 @@ func (w *World) ReplicaWith(t testing.TB, options []app.Option, env ...string) *
 // Refuses starts another program of the fleet that is to refuse to start, and returns why it does.
 func (w *World) Refuses(t testing.TB, env ...string) error {
 	t.Helper()
+	return w.RefusesWith(t, nil, env...)
+}
+
+// RefusesWith is Refuses for one that is put together in another way than the first.
+func (w *World) RefusesWith(t testing.TB, options []app.Option, env ...string) error {
+	t.Helper()
 	r := *w
+	r.options = slices.Concat(w.options, options)
 	r.environ = slices.Concat(w.environ, []string{"MARKET_PUBLIC_URL=" + w.App.URL()}, env)
 	return r.start(t)
 }

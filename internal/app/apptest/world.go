@@ -102,7 +102,7 @@ func prepare(t testing.TB, setup Setup, env ...string) *World {
 	if setup.Prepare != nil {
 		env = append(slices.Clone(env), setup.Prepare(t, net)...)
 	}
-	w := &World{Chain: net, options: setup.Options, quiet: setup.Quiet, environ: append([]string{
+	w := &World{Chain: net, options: append([]app.Option{app.WithReadyAge(readyAge)}, setup.Options...), quiet: setup.Quiet, environ: append([]string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0",
 		NetworksFile(t, cmp.Or(setup.Confirmations, 2), net.URL()), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
 		"MARKET_ADMIN_TOKEN=" + AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
@@ -195,6 +195,9 @@ func NewKey(t testing.TB) (string, chain.Key) {
 	}
 	return text, key
 }
+
+// readyAge is how long a world uses what it knows of its networks: many of them share a machine, and a look that was slow is no trouble of theirs.
+const readyAge = 15 * time.Second
 
 // Payer returns a fresh wallet that holds so many base units.
 func (w *World) Payer(t testing.TB, units uint64) chain.Key {
