@@ -13,7 +13,7 @@ export CGO_ENABLED := 1
 
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus replay chaos sim shots cases generate
+.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus replay window chaos sim shots cases generate
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,6 +72,11 @@ replay: ## incidents of others, played again with a shifted clock: prints what c
 
 N ?=
 SEED ?=
+window: ## what is still sent to settlement after whoever settles fell silent: real replicas, and N random runs (50), SEED to repeat them; written to docs/window.md
+	@scripts/setup demo
+	@cd internal/app/windowtest && MARKET_WINDOW_RUNS=$(or $(N),50) MARKET_WINDOW_SEED=$(SEED) MARKET_WINDOW_COMMIT=$$(git rev-parse HEAD) \
+		MARKET_WINDOW_RESULT=$(CURDIR)/docs/window.md go test -race -count=1 -timeout 90m -run TestWindow | grep -vE '^(PASS|ok  )'
+
 chaos: ## a long random run: N calls (100000), SEED to repeat one; what came of it is written to docs/chaos.md
 	@scripts/setup demo
 	MARKET_CHAOS_CALLS=$(or $(N),100000) MARKET_CHAOS_SEED=$(SEED) MARKET_CHAOS_COMMIT=$$(git rev-parse HEAD) MARKET_CHAOS_RESULT=$(CURDIR)/docs/chaos.md \

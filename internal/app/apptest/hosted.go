@@ -34,6 +34,7 @@ type Hosted struct {
 	Heard atomic.Int32 // anything at all
 
 	address string
+	says    atomic.Pointer[http.HandlerFunc]
 	out     atomic.Bool
 	how     atomic.Pointer[func(Settling)]
 	engine  atomic.Pointer[facilitator.Engine]
@@ -45,14 +46,15 @@ func NewHosted(t *testing.T, supports string, how func(Settling)) *Hosted {
 	t.Helper()
 	h := &Hosted{}
 	h.how.Store(&how)
+	h.Says(Supports(supports))
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /supported", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, supports) })
+	mux.HandleFunc("GET /supported", func(w http.ResponseWriter, r *http.Request) { (*h.says.Load())(w, r) })
 	mux.HandleFunc("POST /settle", func(w http.ResponseWriter, r *http.Request) {
 		h.Asked.Add(1)
 		if got := r.Header.Get("Authorization"); got != "Bearer hunter2" {
 			t.Errorf("the credential is %q", got)
 		}
-		(*h.how.Load())(Settling{t, w, r, readSigned(t, r.Body), h.engine.Load(), &h.late})
+		(*h.how.Load())(Settling{t, w, r, ReadSigned(t, r.Body), h.engine.Load(), &h.late})
 	})
 	h.Server = httptest.NewServer(h.metered(mux))
 	h.address = h.Listener.Addr().String()
@@ -79,6 +81,12 @@ func (h *Hosted) SetCredit(left bool) { h.out.Store(!left) }
 // Open gives it what it settles with, once there is a chain.
 func (h *Hosted) Open(t *testing.T, w *World) {
 	t.Helper()
+	h.engine.Store(w.TheirEngine(t))
+}
+
+// TheirEngine is what somebody else settles with on this chain: an engine with a gas key and a database of its own.
+func (w *World) TheirEngine(t testing.TB) *facilitator.Engine {
+	t.Helper()
 	_, gas := NewKey(t)
 	if err := w.Chain.FundGas(t.Context(), gas.Address(), new(big.Int).Exp(big.NewInt(10), big.NewInt(19), nil)); err != nil {
 		t.Fatal(err)
@@ -95,8 +103,19 @@ func (h *Hosted) Open(t *testing.T, w *World) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.engine.Store(engine)
+	return engine
 }
+
+// Supports is a good answer to /supported.
+func Supports(what string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, what) }
+}
+
+// Silence is no answer at all.
+func Silence(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// Says changes what it answers to /supported.
+func (h *Hosted) Says(how http.HandlerFunc) { h.says.Store(&how) }
 
 // Does changes what it does with a request to settle.
 func (h *Hosted) Does(how func(Settling)) { h.how.Store(&how) }
@@ -120,7 +139,7 @@ func HostedFile(t *testing.T, local bool, all ...*Hosted) string {
 }
 
 // FacilitatorsFile is HostedFile for some of which each says more about itself than that, or another thing.
-func FacilitatorsFile(t *testing.T, says map[string]any, local bool, all ...*Hosted) string {
+func FacilitatorsFile(t testing.TB, says map[string]any, local bool, all ...*Hosted) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "hosted.token"), []byte("hunter2\n"), 0o600); err != nil {

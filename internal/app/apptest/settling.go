@@ -64,8 +64,8 @@ func Declines(reason string) func(Settling) {
 	return func(s Settling) { s.Say(false, reason, common.Hash{}) }
 }
 
-// readSigned reads the authorization of a v2 request.
-func readSigned(t *testing.T, body io.Reader) chain.Signed {
+// ReadSigned reads the authorization of a v2 request.
+func ReadSigned(t testing.TB, body io.Reader) chain.Signed {
 	t.Helper()
 	var in struct {
 		Payload struct {

@@ -2,7 +2,6 @@ package crashtest
 
 import (
 	"net/http"
-	"syscall"
 	"testing"
 
 	"market/internal/app/apptest"
@@ -23,7 +22,7 @@ func TestDrain_ACallUnderWayEndsBeforeTheServerDoes(t *testing.T) {
 	got := make(chan reply, 1)
 	go func() { got <- s.send(t.Context()) }()
 	<-asked
-	if err := s.server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.server.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "nobody else is let in", func() bool {
@@ -37,9 +36,9 @@ func TestDrain_ACallUnderWayEndsBeforeTheServerDoes(t *testing.T) {
 	if r := <-got; r.status != http.StatusOK {
 		t.Errorf("the caller got %+v, want its answer", r)
 	}
-	<-s.server.ended
-	if code := s.server.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("the server ended with %d, want 0:\n%s", code, s.server.said())
+	<-s.server.Ended
+	if code := s.server.State().ExitCode(); code != 0 {
+		t.Errorf("the server ended with %d, want 0:\n%s", code, s.server.Said())
 	}
 	if e := s.look(t); e.state != call.StateServed || e.in != 1 || e.out != 0 || e.asked != 1 {
 		t.Errorf("the call is %s, want it served", e)

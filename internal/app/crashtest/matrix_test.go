@@ -127,7 +127,7 @@ func (k kase) run(t *testing.T, w *world) {
 		s.start(t, "")
 		s.set(t, k.row.scene.work)
 		k.row.scene.before(t, s)
-		s.server.kill()
+		s.server.Kill()
 		s.start(t, k.point)
 	} else {
 		s.start(t, k.point)
@@ -162,7 +162,7 @@ func (s *stage) recover(t testing.TB, retries, late bool) {
 		s.holdOff(t, 0)
 	}
 	s.start(t, "")
-	defer func() { s.server.kill() }()
+	defer func() { s.server.Kill() }()
 	s.Shift(t, leases)
 	if retries && !late {
 		s.send(t.Context())

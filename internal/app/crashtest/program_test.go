@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"market/internal/app/apptest"
 )
 
 // program is the server with its crash points, built once a run with the flags of all other tests, so that only our own packages are
@@ -19,6 +21,20 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	return file, nil
 })
+
+// launch starts a server and returns when its door is open.
+func launch(t testing.TB, env []string) *apptest.Process {
+	t.Helper()
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := apptest.Begin(exec.Command(file, "serve"), env) //nolint:gosec // the program that was just built
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 // built is where it is, until the tests end.
 var built string

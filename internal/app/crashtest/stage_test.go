@@ -27,7 +27,7 @@ type stage struct {
 	payer   chain.Key
 	paid    chain.Signed
 	header  string
-	server  *process
+	server  *apptest.Process
 	want    outcome
 
 	askedBefore int // how often the service was asked before the payment was sent
@@ -45,12 +45,12 @@ func (s *stage) start(t testing.TB, at crash.Point) {
 	s.URL = s.server.URL
 	server := s.server
 	t.Cleanup(func() {
-		server.kill()
-		if found := server.races(); found != "" {
+		server.Kill()
+		if found := server.Races(); found != "" {
 			t.Errorf("data race in the server: %s", found)
 		}
 		if t.Failed() {
-			t.Logf("the server said:\n%s", server.said())
+			t.Logf("the server said:\n%s", server.Said())
 		}
 	})
 }
@@ -121,14 +121,14 @@ func (s *stage) dies(t testing.TB) {
 	t.Helper()
 	s.until(t, "the server dies at "+string(s.point), func() bool {
 		select {
-		case <-s.server.ended:
+		case <-s.server.Ended:
 			return true
 		default:
 			return false
 		}
 	})
-	if !s.server.killed() {
-		t.Fatalf("the server ended as %s and was not killed at %s", s.server.cmd.ProcessState, s.point)
+	if !s.server.Killed() {
+		t.Fatalf("the server ended as %s and was not killed at %s", s.server.State(), s.point)
 	}
 }
 

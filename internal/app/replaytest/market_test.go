@@ -58,6 +58,7 @@ func newMarketWith(t *testing.T, setup apptest.Setup, says map[string]any, payme
 		t.Fatal(err)
 	}
 	m.replicas = []*apptest.World{m.World, m.Replica(t)}
+	m.offers(t, true) // after a day has passed at once, it takes a heartbeat
 	m.terms = m.Challenge(t, m.ask)
 	return m
 }

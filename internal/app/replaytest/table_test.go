@@ -19,7 +19,7 @@ type incident struct {
 }
 
 func incidents() []incident {
-	return slices.Concat(counterIncidents(), creditIncidents(), growthIncidents(), allIncidents())
+	return slices.Concat(counterIncidents(), creditIncidents(), probeIncidents(), growthIncidents(), allIncidents())
 }
 
 // size asks for the whole of what a run of all tests makes less of: make replay does.
