@@ -15,9 +15,9 @@ import (
 
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
-	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse"},
+	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse", "eip4361"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source", "jobs"},
-	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter"},
+	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter", "identity"},
 	{"facilitator", "upstream", "caller", "metrics"},
 	{"delivery"},
 	{"watch"},

@@ -45,6 +45,13 @@ var owners = map[string][]string{
 	"provider_notices":       {"letter"},
 	"provider_deliveries":    {"letter"},
 	"service_notice_secrets": {"catalog"},
+
+	"accounts":          {"identity"},
+	"account_addresses": {"identity"},
+	"sessions":          {"identity"},
+	"api_keys":          {"identity"},
+	"sign_ins":          {"identity"},
+	"admins":            {"identity"},
 }
 
 // evidence are the tables on which a delisting rests. Within package delivery too, only two types write them.

@@ -19,10 +19,15 @@ const (
 	Recount Action = "recount" // evidence was excused, and by what is left its service belongs elsewhere
 	// SourceTried is that somebody said that a source is topped up, so that it is asked before its window ends.
 	SourceTried Action = "source_tried"
+
+	SessionEnded Action = "session_ended" // a wallet signed out
+	KeyRevoked   Action = "key_revoked"   // an account ended one of its API keys
 )
 
 // Actions returns every action.
-func Actions() []Action { return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried} }
+func Actions() []Action {
+	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SessionEnded, KeyRevoked}
+}
 
 // A Kind is what a decision can be about.
 type Kind string
@@ -31,21 +36,23 @@ const (
 	KindStrike  Kind = "strike"
 	KindService Kind = "service"
 	KindSource  Kind = "source"
+	KindAccount Kind = "account"
 )
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{KindStrike, KindService, KindSource} }
+func Kinds() []Kind { return []Kind{KindStrike, KindService, KindSource, KindAccount} }
 
-// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source.
+// A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source, the id of an account.
 type Subject struct {
 	Kind Kind
 	Name string
 }
 
-// Strike, Service and Source name a subject.
-func Strike(id uuid.UUID) Subject { return Subject{KindStrike, id.String()} }
-func Service(slug string) Subject { return Subject{KindService, slug} }
-func Source(name string) Subject  { return Subject{KindSource, name} }
+// Strike, Service, Source and Account name a subject.
+func Strike(id uuid.UUID) Subject  { return Subject{KindStrike, id.String()} }
+func Service(slug string) Subject  { return Subject{KindService, slug} }
+func Source(name string) Subject   { return Subject{KindSource, name} }
+func Account(id uuid.UUID) Subject { return Subject{KindAccount, id.String()} }
 
 // An Entry is one decision.
 type Entry struct {

@@ -73,6 +73,8 @@ const (
 	InvalidRequest   Reason = "invalid_request"
 	InvalidParameter Reason = "invalid_parameter"
 	Unauthorized     Reason = "unauthorized"
+	Forbidden        Reason = "forbidden" // who asks is known, and may not
+	TooMany          Reason = "too_many"  // requests of one network to an address that takes a few
 	Conflict         Reason = "conflict"
 	// RevisionChanged is an edit of a listing that somebody else edited since its editor read it.
 	RevisionChanged Reason = "revision_changed"
@@ -150,6 +152,8 @@ var answers = []struct {
 	{InvalidRequest, Caller},
 	{InvalidParameter, Caller},
 	{Unauthorized, Caller},
+	{Forbidden, Caller},
+	{TooMany, Caller},
 	{Conflict, Caller},
 	{RevisionChanged, Caller},
 	{Internal, Platform},

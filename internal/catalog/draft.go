@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"market/internal/call"
 	"market/internal/capacity"
 	"market/internal/refusal"
@@ -50,7 +52,8 @@ type Draft struct {
 	Headers     HeaderChange // for Secrets.SetHeaders
 	Notices     Notices
 	Endpoints   []EndpointDraft
-	By          Author // who lists it
+	By          Author    // who lists it
+	Owner       uuid.UUID // the account that it is listed for; zero: the operator itself
 }
 
 // ParseDraft reads the body of a request that creates a service. The error is a *refusal.Error with InvalidRequest and every problem

@@ -219,7 +219,7 @@ func TestStore_Edit_OfWhatIsNotThereOrRetired(t *testing.T) {
 	if got := edit("weather", s.Endpoints[1].ID); got != "" {
 		t.Errorf("an endpoint of a delisted service: %q", got)
 	}
-	if _, err := store.Retire(t.Context(), db, s.ID, "withdrawn"); err != nil {
+	if _, err := store.Retire(t.Context(), db, s.ID, catalog.AdminToken, "withdrawn"); err != nil {
 		t.Fatal(err)
 	}
 	if got := edit("weather", s.Endpoints[1].ID); got != call.Conflict {

@@ -15,6 +15,7 @@ import (
 // not be changed.
 type Service struct {
 	ID          uuid.UUID
+	OwnerID     uuid.UUID // the account that sells it; zero: the operator itself
 	Slug        string
 	Name        string
 	Description string

@@ -44,8 +44,8 @@ func (st Store) Delist(ctx context.Context, db postgres.DB, serviceID uuid.UUID,
 }
 
 // Retire withdraws a service for good, and says whether it was not yet.
-func (st Store) Retire(ctx context.Context, db postgres.DB, serviceID uuid.UUID, reason string) (bool, error) {
-	return st.Move(ctx, db, serviceID, Change{CauseWithdrawn, AdminToken, reason})
+func (st Store) Retire(ctx context.Context, db postgres.DB, serviceID uuid.UUID, by Author, reason string) (bool, error) {
+	return st.Move(ctx, db, serviceID, Change{CauseWithdrawn, by, reason})
 }
 
 // An Event is one change of a service's state that happened.

@@ -15,7 +15,7 @@ import (
 // service or its price. Nulls in lists, which only a bad row has, are left out: they would keep every other service from being read.
 // What is sealed comes with the first endpoint alone, which is the one that the service is made of.
 const columnsSQL = `
-SELECT s.id, s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
+SELECT s.id, coalesce(s.owner_id, '00000000-0000-0000-0000-000000000000'::uuid), s.slug, s.name, s.description, array_remove(s.tags, NULL), s.base_url, s.probe_method, s.probe_path, s.probe_statuses, s.probe_body,
        coalesce(s.capacity_tenths_per_second, 0), coalesce(s.capacity_concurrency, 0),
        s.state, s.state_cause, s.state_actor, s.state_by, s.state_reason, s.state_since, s.created_at, s.revision, s.base_url_since,
        coalesce(s.notice_email, ''), coalesce(s.notice_webhook, ''),
@@ -86,7 +86,7 @@ type headerColumns struct {
 func scanRow(rows pgx.Rows) (row, error) {
 	var r row
 	s, e, h := &r.service, &r.endpoint, &r.headers
-	err := rows.Scan(&s.ID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses,
+	err := rows.Scan(&s.ID, &s.OwnerID, &s.Slug, &s.Name, &s.Description, &s.Tags, &s.BaseURL, &s.Probe.Method, &s.Probe.Path, &r.statuses,
 		(*[]byte)(&s.Probe.Body),
 		&s.Capacity.Rate, &s.Capacity.Places,
 		&s.State, &s.StateCause, &s.StateBy.Actor, &s.StateBy.Name, &s.StateReason, &s.StateSince, &s.CreatedAt, &s.Revision, &s.BaseURLSince,

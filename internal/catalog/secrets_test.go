@@ -307,7 +307,7 @@ func TestSecrets_ARetiredServiceGetsNone(t *testing.T) {
 	t.Parallel()
 	db, secrets := pgtest.New(t), catalog.NewSecrets(secretbox.RandomBox())
 	s := create(t, db, draft(t, "weather", "/"))
-	if _, err := store.Retire(t.Context(), db, s.ID, "withdrawn"); err != nil {
+	if _, err := store.Retire(t.Context(), db, s.ID, catalog.AdminToken, "withdrawn"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := setHeaders(t, db, secrets, s.ID, headers(t, false, `{}`)); reasonOf(err) != call.Conflict {

@@ -108,7 +108,7 @@ func TestCatalog_Load_RetiredIsKnownForAMonth(t *testing.T) {
 	c := catalog.New(time.Now, 10*time.Minute)
 	s := create(t, db, draft(t, "weather", "/a"))
 	other := create(t, db, draft(t, "maps", "/a", "/b"))
-	if _, err := store.Retire(t.Context(), db, s.ID, "withdrawn"); err != nil {
+	if _, err := store.Retire(t.Context(), db, s.ID, catalog.AdminToken, "withdrawn"); err != nil {
 		t.Fatal(err)
 	}
 	if !retireEndpoint(t, db, other, other.Endpoints[0].ID) {

@@ -22,8 +22,8 @@ type Store struct{}
 // A slug is never given out again, so a link to a retired service can't lead to somebody else's.
 const createSQL = `
 INSERT INTO services (id, slug, name, description, tags, base_url, probe_method, probe_path, probe_statuses, probe_body,
-	capacity_tenths_per_second, capacity_concurrency, state_actor, state_by, notice_email, notice_webhook)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULLIF($11, 0), NULLIF($12, 0), $13, $14, NULLIF($15, ''), NULLIF($16, ''))
+	capacity_tenths_per_second, capacity_concurrency, state_actor, state_by, notice_email, notice_webhook, owner_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULLIF($11, 0), NULLIF($12, 0), $13, $14, NULLIF($15, ''), NULLIF($16, ''), $17)
 ON CONFLICT (slug) DO NOTHING
 RETURNING state, state_cause, state_actor, state_by, state_reason, state_since, created_at, revision, base_url_since`
 
@@ -31,11 +31,12 @@ RETURNING state, state_cause, state_actor, state_by, state_reason, state_since, 
 func (Store) Create(ctx context.Context, tx pgx.Tx, d Draft) (Service, error) {
 	by := cmp.Or(d.By, System)
 	s := Service{
-		ID: call.NewID(), Slug: d.Slug, Name: d.Name, Description: d.Description, Tags: d.Tags, BaseURL: d.BaseURL, Probe: d.Probe,
+		ID: call.NewID(), OwnerID: d.Owner, Slug: d.Slug, Name: d.Name, Description: d.Description, Tags: d.Tags, BaseURL: d.BaseURL, Probe: d.Probe,
 		Capacity: d.Capacity, Notices: d.Notices,
 	}
 	err := tx.QueryRow(ctx, createSQL, s.ID, s.Slug, s.Name, s.Description, s.Tags, s.BaseURL,
-		s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String(), nullable(s.Probe.Body), int(s.Capacity.Rate), s.Capacity.Places, by.Actor, by.Name, s.Notices.Email, s.Notices.Webhook).
+		s.Probe.Method, s.Probe.Path, s.Probe.Statuses.String(), nullable(s.Probe.Body), int(s.Capacity.Rate), s.Capacity.Places, by.Actor, by.Name, s.Notices.Email, s.Notices.Webhook,
+		idOrNull(s.OwnerID)).
 		Scan(&s.State, &s.StateCause, &s.StateBy.Actor, &s.StateBy.Name, &s.StateReason, &s.StateSince, &s.CreatedAt, &s.Revision, &s.BaseURLSince)
 	if errors.Is(err, pgx.ErrNoRows) {
 		no := refusal.New(call.Conflict, "the slug %s is taken", d.Slug)
@@ -131,6 +132,13 @@ func insertEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d Endpo
 	}
 	e.Prices = []Price{p}
 	return e, nil
+}
+
+func idOrNull(id uuid.UUID) *uuid.UUID {
+	if id == (uuid.UUID{}) {
+		return nil
+	}
+	return &id
 }
 
 // nullable keeps an absent JSON value apart from the JSON null.

@@ -150,7 +150,7 @@ func TestStore_Create_ATakenSlugIsAConflictWhateverBecameOfItsService(t *testing
 	t.Parallel()
 	db := pgtest.New(t)
 	s := create(t, db, draft(t, "weather", "/"))
-	if _, err := store.Retire(t.Context(), db, s.ID, "withdrawn by its provider"); err != nil {
+	if _, err := store.Retire(t.Context(), db, s.ID, catalog.AdminToken, "withdrawn by its provider"); err != nil {
 		t.Fatal(err)
 	}
 	err := inTx(t, db, func(tx pgx.Tx) error {
@@ -232,7 +232,7 @@ func TestStore_AddEndpoint_RefusesASecondAnswerToOneRequest(t *testing.T) {
 	if added.Load() != 1 {
 		t.Errorf("%d of one shape were added at once, want 1", added.Load())
 	}
-	if _, err := store.Retire(t.Context(), db, s.ID, "withdrawn"); err != nil {
+	if _, err := store.Retire(t.Context(), db, s.ID, catalog.AdminToken, "withdrawn"); err != nil {
 		t.Fatal(err)
 	}
 	if got := reasonOf(add("GET", "/new")); got != call.Conflict {
@@ -265,13 +265,13 @@ func TestStore_Delist_OfManyOneMovesAndKeepsItsReason(t *testing.T) {
 	if moved.Load() != 1 || got.State != catalog.Delisted || got.StateReason != "three strikes" || got.StateSince.Before(s.StateSince) {
 		t.Errorf("moved = %d, service = %s (%s), want 1, delisted", moved.Load(), got.State, got.StateReason)
 	}
-	if ok, err := store.Retire(t.Context(), db, s.ID, "withdrawn"); err != nil || !ok {
+	if ok, err := store.Retire(t.Context(), db, s.ID, catalog.AdminToken, "withdrawn"); err != nil || !ok {
 		t.Errorf("retire a delisted service = %v, %v, want true", ok, err)
 	}
 	if ok, err := store.Delist(t.Context(), db, s.ID, "again"); err != nil || ok {
 		t.Errorf("delist a retired service = %v, %v, want false", ok, err)
 	}
-	if ok, err := store.Retire(t.Context(), db, s.ID, "again"); err != nil || ok {
+	if ok, err := store.Retire(t.Context(), db, s.ID, catalog.AdminToken, "again"); err != nil || ok {
 		t.Errorf("retire again = %v, %v, want false", ok, err)
 	}
 }

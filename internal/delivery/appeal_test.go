@@ -166,7 +166,7 @@ func TestReview_Appeal_OnlyAgainstWhatCanBeAppealedAgainst(t *testing.T) {
 	if err := appeal(all[2].ID); err != nil {
 		t.Errorf("after they were answered: %v", err)
 	}
-	if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, "gives up"); err != nil {
+	if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, catalog.AdminToken, "gives up"); err != nil {
 		t.Fatal(err)
 	}
 	wantConflict(t, "of what is retired", appeal(uuid.UUID{}), "retired")

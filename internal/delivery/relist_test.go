@@ -100,7 +100,7 @@ func TestReview_Orders_SayWhyNot(t *testing.T) {
 	s.incidents(t, policy.Limit)
 	_, _, err = s.review().Suspend(t.Context(), s.service.Slug, order)
 	wantConflict(t, "suspend what is delisted", err, "delisted already", "by recorder", "3 strikes")
-	if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, "gives up"); err != nil {
+	if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, catalog.AdminToken, "gives up"); err != nil {
 		t.Fatal(err)
 	}
 	for name, do := range map[string]func() error{

@@ -302,7 +302,7 @@ func TestTakeTrial_NoneIsTakenWhereTheServiceIsNotAsked(t *testing.T) {
 		}, standing{}},
 		"its endpoint is retired": {retireEndpoint, standing{}},
 		"retired": {func(t *testing.T, s shelf) {
-			if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, "withdrawn"); err != nil {
+			if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, catalog.AdminToken, "withdrawn"); err != nil {
 				t.Fatal(err)
 			}
 		}, standing{}},

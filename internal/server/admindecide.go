@@ -53,6 +53,7 @@ func (s *Server) decide(c echo.Context, asked decisionAsked) (delivery.Decision,
 	if err != nil {
 		return delivery.Decision{}, err
 	}
+	order.By = authorOf(c)
 	decision, err := s.order(c, asked, order)
 	if err != nil {
 		return delivery.Decision{}, err
@@ -73,7 +74,7 @@ func (asked decisionAsked) order() (delivery.Order, error) {
 	if err != nil {
 		return delivery.Order{}, err
 	}
-	order := delivery.Order{By: catalog.AdminToken}
+	order := delivery.Order{}
 	order.Reason, order.StateSince, err = catalog.ParseOrder(body)
 	return order, err
 }

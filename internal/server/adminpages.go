@@ -18,25 +18,6 @@ var (
 	adminServicesTemplate = adminTemplate("services")
 )
 
-// adminPages adds the pages on which an admin looks and decides. They show what the admin API tells, and decide by what it calls.
-func (s *Server) adminPages(e *echo.Echo) {
-	for _, method := range []string{http.MethodGet, http.MethodHead} {
-		e.Add(method, adminHome, s.adminOverview, s.signedIn)
-		e.Add(method, "/admin/strikes", s.adminStrikes, s.signedIn)
-		e.Add(method, "/admin/strikes/:slug", s.adminStrike, s.signedIn)
-		e.Add(method, "/admin/services", s.adminServices, s.signedIn)
-		e.Add(method, "/admin/outages", s.adminOutages, s.signedIn)
-		e.Add(method, "/admin/audit", s.adminAudit, s.signedIn)
-		e.Add(method, "/admin/sources", s.adminSources, s.signedIn)
-		e.Add(method, "/admin/notices", s.adminNotices, s.signedIn)
-	}
-	e.POST("/admin/strikes/:slug", s.adminDecide, s.signedIn)
-	e.POST("/admin/sources", s.adminTry, s.signedIn)
-	e.POST("/admin/notices", s.adminTestNotices, s.signedIn)
-	e.POST("/admin/session", s.signIn, s.privately)
-	e.POST("/admin/session/end", s.signOut, s.signedIn)
-}
-
 // forAdmins says whether an address is one of the admin's pages.
 func forAdmins(c echo.Context) bool {
 	at := c.Request().URL.Path

@@ -90,7 +90,7 @@ func (s *Server) adminTry(c echo.Context) error {
 		return err
 	}
 	name := form.Get("source")
-	_, err = s.try(c.Request().Context(), name, toppedUp)
+	_, err = s.try(c, name, toppedUp)
 	if no, refused := errors.AsType[*refusal.Error](err); refused && no.Reason == call.Conflict {
 		return s.writeAdminProblem(c, statusFor(no.Reason, false), "There is nothing to try", plain(upperFirst(no.Detail)))
 	}

@@ -58,7 +58,7 @@ func (s *Server) makeAppeal(c echo.Context, body []byte) (delivery.Appeal, error
 	if err != nil {
 		return delivery.Appeal{}, err
 	}
-	return s.review.Appeal(c.Request().Context(), c.Param("slug"), catalog.AdminToken, draft)
+	return s.review.Appeal(c.Request().Context(), c.Param("slug"), authorOf(c), draft)
 }
 
 // listAppeals serves GET /api/v1/services/{slug}/appeals, the newest first. The cursor is the id of the last one that was shown.

@@ -127,7 +127,7 @@ func (s *Server) change(c echo.Context, do func(tx pgx.Tx, service *catalog.Serv
 
 // editOf is a change as it came: by whom, and on which revisions it may rest.
 func (s *Server) editOf(c echo.Context, body []byte) catalog.Edit {
-	return catalog.Edit{Patch: body, By: catalog.AdminToken, Revisions: revisionsOf(c.Request().Header), Secrets: s.secrets}
+	return catalog.Edit{Patch: body, By: authorOf(c), Revisions: revisionsOf(c.Request().Header), Secrets: s.secrets}
 }
 
 // setRevision names the revision that an answer shows, in the form that If-Match takes.

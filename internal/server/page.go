@@ -112,22 +112,6 @@ var stylePath = func() string {
 	return "/style.css?v=" + hex.EncodeToString(sum[:4])
 }()
 
-// pages adds what is for people alone. At the other addresses of pages programs get the same as JSON.
-func (s *Server) pages(e *echo.Echo) {
-	e.HEAD("/", s.index)
-	for _, method := range []string{http.MethodGet, http.MethodHead} {
-		e.Add(method, "/services/:slug", s.serviceBySlug)
-		e.Add(method, "/calls", s.findCalls)
-		e.Add(method, "/calls/:id", s.callByID)
-		e.Add(method, "/rules", s.rulesTable)
-		e.Add(method, "/docs/:name", guide)
-	}
-	s.adminPages(e)
-	e.GET("/style.css", s.asset("text/css; charset=utf-8", web.Style))
-	e.GET("/favicon.svg", s.asset("image/svg+xml", web.Icon))
-	e.GET("/favicon.ico", s.asset("image/svg+xml", web.Icon))
-}
-
 // guide serves a document as the text that it is written in.
 func guide(c echo.Context) error {
 	text, err := docs.Public.ReadFile(c.Param("name"))

@@ -27,7 +27,7 @@ func (s *Server) decideStrike(c echo.Context, do func(context.Context, uuid.UUID
 	if err != nil {
 		return err
 	}
-	decision, err := do(c.Request().Context(), id, catalog.AdminToken, reason)
+	decision, err := do(c.Request().Context(), id, authorOf(c), reason)
 	if err != nil {
 		return err
 	}

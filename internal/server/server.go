@@ -8,13 +8,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
-	"github.com/labstack/echo/v4/middleware"
 	"github.com/rs/zerolog"
 
-	"market/internal/accesslog"
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/delivery"
+	"market/internal/identity"
 	"market/internal/postgres"
 	"market/internal/readiness"
 )
@@ -54,6 +53,7 @@ type Config struct {
 	Waiting func(ctx context.Context, db postgres.DB) (map[string]int, error)
 	Metrics http.Handler // of the operations door; nil: it has none
 	Notices Notices      // to the operator; nil: there is no channel
+	SignIns *identity.SignIns
 }
 
 // Server is the public door and the operations door.
@@ -82,7 +82,12 @@ type Server struct {
 	waiting    func(ctx context.Context, db postgres.DB) (map[string]int, error)
 	metrics    http.Handler
 	notices    Notices
-	tries      tries // to sign in
+	identities identity.Store
+	signIns    *identity.SignIns
+	tries      tries // to sign in with the admin token
+	challenges tries
+	entries    tries // to sign in with a wallet
+	badTokens  tries
 	ourForms   *http.CrossOriginProtection
 }
 
@@ -93,7 +98,8 @@ func New(c Config) *Server {
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices,
-		ourForms: ourForms(c.PublicURL),
+		ourForms: ourForms(c.PublicURL), signIns: c.SignIns,
+		challenges: tries{max: challengesMax}, entries: tries{max: signInsMax}, badTokens: tries{max: badTokensMax},
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
 	return s
@@ -106,64 +112,6 @@ func (s *Server) Public() *http.Server {
 	d.DisableGeneralOptionsHandler = true
 	tellConn(d)
 	return d
-}
-
-// routes has all routes of the public door, so it reads as the API. web/openapi.json describes each of them.
-func (s *Server) routes() *echo.Echo {
-	e := echo.New()
-	e.HideBanner, e.HidePort = true, true
-	e.HTTPErrorHandler = s.writeError
-	e.Pre(unhurried, cors)
-	e.Use(accesslog.Requests(s.log, entryOf), middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: keepPanic}))
-
-	for _, method := range callMethods {
-		e.Add(method, "/s/*", s.paidCall)
-		e.Add(method, "/try/*", s.trialCall)
-	}
-
-	s.pages(e)
-	e.GET("/", s.index)
-	e.GET("/openapi.json", s.openAPI)
-	e.GET("/api/v1/calls", s.findCalls)
-	e.GET("/api/v1/calls/:id", s.callByID)
-	e.GET("/api/v1/rules", s.rulesTable)
-	e.GET("/api/v1/services", s.listServices)
-	e.GET("/api/v1/services/:slug", s.serviceBySlug)
-
-	// The token is asked for route by route: a group would ask for it at every address that does not exist, too.
-	e.POST("/api/v1/services", s.createService, s.adminOnly)
-	e.PATCH("/api/v1/services/:slug", s.editService, s.adminOnly)
-	e.DELETE("/api/v1/services/:slug", s.retireService, s.adminOnly)
-	e.GET("/api/v1/services/:slug/revisions", s.listRevisions, s.adminOnly)
-	e.GET("/api/v1/services/:slug/figures", s.figuresOfService, s.adminOnly)
-	e.PUT("/api/v1/services/:slug/headers", s.replaceHeaders, s.adminOnly)
-	e.PATCH("/api/v1/services/:slug/headers", s.changeHeaders, s.adminOnly)
-	e.POST("/api/v1/services/:slug/secret", s.newSecret, s.adminOnly)
-	e.POST("/api/v1/services/:slug/endpoints", s.addEndpoint, s.adminOnly)
-	e.PATCH("/api/v1/services/:slug/endpoints/:id", s.editEndpoint, s.adminOnly)
-	e.DELETE("/api/v1/services/:slug/endpoints/:id", s.retireEndpoint, s.adminOnly)
-	e.POST("/api/v1/services/:slug/appeals", s.appeal, s.adminOnly)
-	e.GET("/api/v1/services/:slug/appeals", s.listAppeals, s.adminOnly)
-	e.GET("/api/v1/services/:slug/strikes", s.providersStrikes, s.adminOnly)
-	e.GET("/api/v1/services/:slug/notices", s.listLetters, s.adminOnly)
-	e.POST("/api/v1/services/:slug/notices/secret", s.newNoticeSecret, s.adminOnly)
-	e.POST("/api/v1/services/:slug/notices/:id/resend", s.sendLetterAgain, s.adminOnly)
-	e.GET("/api/v1/admin/strikes", s.listStrikes, s.adminOnly)
-	e.GET("/api/v1/admin/strikes/:slug", s.strikesBySlug, s.adminOnly)
-	e.POST("/api/v1/admin/strikes/:id/void", s.voidStrike, s.adminOnly)
-	e.POST("/api/v1/admin/strikes/:id/uphold", s.upholdStrike, s.adminOnly)
-	e.GET("/api/v1/admin/audit", s.listAudit, s.adminOnly)
-	e.GET("/api/v1/admin/outages", s.listOutages, s.adminOnly)
-	e.GET("/api/v1/admin/notices", s.listNotices, s.adminOnly)
-	e.POST("/api/v1/admin/notices/test", s.testNotices, s.adminOnly)
-	e.GET("/api/v1/admin/sources", s.listSources, s.adminOnly)
-	e.POST("/api/v1/admin/sources/*", s.trySource, s.adminOnly)
-	e.GET("/api/v1/admin/services", s.listAllServices, s.adminOnly)
-	e.POST("/api/v1/admin/services/:slug/suspend", s.suspendService, s.adminOnly)
-	e.POST("/api/v1/admin/services/:slug/relist", s.relistService, s.adminOnly)
-	e.POST("/api/v1/admin/services/:slug/uphold", s.upholdService, s.adminOnly)
-
-	return e
 }
 
 // callMethods are the verbs that a service may sell. OPTIONS is none: it is the preflight of all others.

@@ -42,7 +42,7 @@ func (s *Server) create(c echo.Context, body []byte) (serviceView, error) {
 	if err := s.vetWebhook(c, catalog.Notices{}, draft.Notices); err != nil {
 		return serviceView{}, err
 	}
-	draft.By = catalog.AdminToken
+	draft.By, draft.Owner = authorOf(c), ownerFor(c)
 	var made catalog.Service
 	var secret, noticeSecret config.Secret
 	ctx := c.Request().Context()
@@ -96,7 +96,7 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 	view := s.serviceView(&service)
 	c.Response().Header().Set("Vary", "Accept, Authorization")
 	setRevision(c, &service)
-	if s.isAdmin(c) {
+	if seesAll(c) {
 		view, err = s.ownersView(c, &service)
 	} else {
 		view.Events, err = s.eventViews(c, &service, false)
@@ -128,7 +128,11 @@ func (s *Server) retireService(c echo.Context) error {
 // retire takes the service of a route off the shelf for good.
 func (s *Server) retire(c echo.Context) error {
 	_, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
-		_, err := s.store.Retire(c.Request().Context(), tx, service.ID, "retired by an admin")
+		by, reason := authorOf(c), "retired by an admin"
+		if by.Actor == catalog.ActorOwner {
+			reason = "retired by its owner"
+		}
+		_, err := s.store.Retire(c.Request().Context(), tx, service.ID, by, reason)
 		return err
 	})
 	return err
@@ -155,7 +159,7 @@ func (s *Server) putEndpoint(c echo.Context, body []byte) (catalog.Service, *cat
 	}
 	var made *catalog.Endpoint
 	service, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) (err error) {
-		made, err = s.store.AddEndpoint(c.Request().Context(), tx, service.ID, draft, catalog.AdminToken)
+		made, err = s.store.AddEndpoint(c.Request().Context(), tx, service.ID, draft, authorOf(c))
 		return err
 	})
 	return service, made, err
@@ -176,7 +180,7 @@ func (s *Server) takeEndpoint(c echo.Context) error {
 		return err
 	}
 	_, err = s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
-		_, err := s.store.RetireEndpoint(c.Request().Context(), tx, service, endpoint.ID, catalog.AdminToken)
+		_, err := s.store.RetireEndpoint(c.Request().Context(), tx, service, endpoint.ID, authorOf(c))
 		return err
 	})
 	return err

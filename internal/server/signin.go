@@ -11,6 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"market/internal/call"
+	"market/internal/catalog"
+	"market/internal/identity"
 )
 
 const (
@@ -35,19 +37,31 @@ type adminBar struct {
 	Ends *moment // of the session
 }
 
-// signedIn asks for a session. Whoever has none gets the form at the same address. It adds to a page what an admin's page has on top of others.
+// signedIn asks for an admin's session: by the token, or of a wallet that has the role now. Whoever has none gets the form at the same address. It adds
+// to a page what an admin's page has on top of others.
 func (s *Server) signedIn(next echo.HandlerFunc) echo.HandlerFunc {
 	return s.privately(func(c echo.Context) error {
-		current, ok := s.sessionOf(c.Request())
-		if !ok {
+		if current, ok := s.sessionOf(c.Request()); ok {
+			c.Set(sessionKey, pageSession{form: current.formToken(s.adminToken), ends: current.until})
+			let(c, identity.Principal{Kind: identity.AdminToken, Admin: true}, catalog.ActorAdmin)
+			return next(c)
+		}
+		p, current, ok, err := s.byCookie(c, s.walletAdminCookie())
+		switch {
+		case err != nil:
+			return err
+		case !ok:
 			return s.askToSignIn(c)
+		case !p.Admin:
+			return s.writeAdminProblem(c, http.StatusForbidden, "This wallet is not an admin", "It was one when you signed in, and is not any more")
 		}
 		c.Set(sessionKey, current)
+		let(c, p, catalog.ActorAdmin)
 		return next(c)
 	})
 }
 
-// privately keeps an address of the admin's pages from the scripts and search engines of others, and takes forms of ours only.
+// privately keeps an address of the pages of admins and sellers from the scripts and search engines of others, and takes forms of ours only.
 func (s *Server) privately(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -56,9 +70,6 @@ func (s *Server) privately(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("X-Robots-Tag", "noindex")
 		// With no referrer at all, a browser would not say either where a form of ours comes from.
 		h.Set("Referrer-Policy", "same-origin")
-		if s.adminToken == "" {
-			return s.writePage(c, http.StatusNotFound, signInTemplate, signInPage{frame: s.adminFrame(c, ""), Off: true})
-		}
 		if err := s.ourForms.Check(c.Request()); err != nil {
 			return s.writeAdminProblem(c, http.StatusForbidden, "This did not come from a page of ours",
 				"Your browser says that another site sent it. Open the page again and send its form from there")
@@ -74,7 +85,7 @@ func (s *Server) formOf(c echo.Context) (url.Values, bool, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, false, s.writeAdminProblem(c, http.StatusBadRequest, "This form cannot be read", "It did not arrive whole, or is larger than a form of ours")
 	}
-	if current, ok := c.Get(sessionKey).(session); ok && !sameSecret(r.PostForm.Get("form"), current.formToken(s.adminToken)) {
+	if current, ok := c.Get(sessionKey).(pageSession); ok && !sameSecret(r.PostForm.Get("form"), current.form) {
 		return nil, false, s.writeAdminProblem(c, http.StatusForbidden, "This form is of another sign-in", "Nothing was changed. Open the page again and send its form from there")
 	}
 	return r.PostForm, true, nil
@@ -91,26 +102,19 @@ func (s *Server) sessionOf(r *http.Request) (session, bool) {
 // overHTTP says that a developer's browser talks to us without encryption.
 func (s *Server) overHTTP() bool { return s.dev && strings.HasPrefix(s.publicURL, "http://") }
 
-// sessionCookie is its name. The prefix has browsers take it over https only.
-func (s *Server) sessionCookie() string {
-	if s.overHTTP() {
-		return "market-admin"
-	}
-	return "__Secure-market-admin"
-}
+// sessionCookie is the name of the cookie of a session by the admin token.
+func (s *Server) sessionCookie() string { return s.cookieName("market-admin") }
 
 // setSession has the browser keep a session, or forget it where value is empty. It is sent to the admin's pages only, and so never with a call.
 func (s *Server) setSession(c echo.Context, value string, keep time.Duration) {
-	seconds := int(keep.Seconds())
-	if value == "" {
-		seconds = -1
-	}
-	c.SetCookie(&http.Cookie{Name: s.sessionCookie(), Value: value, Path: adminHome, MaxAge: seconds, HttpOnly: true, Secure: !s.overHTTP(),
-		SameSite: http.SameSiteStrictMode})
+	s.setCookie(c, s.sessionCookie(), adminHome, value, keep)
 }
 
 // signIn serves POST /admin/session.
 func (s *Server) signIn(c echo.Context) error {
+	if s.adminToken == "" {
+		return s.writeOff(c)
+	}
 	form, ok, err := s.formOf(c)
 	if !ok {
 		return err
@@ -137,6 +141,9 @@ func (s *Server) signOut(c echo.Context) error {
 		return err
 	}
 	s.setSession(c, "", 0)
+	if err := s.endSession(c); err != nil {
+		return err
+	}
 	return c.Redirect(http.StatusSeeOther, adminHome)
 }
 
@@ -145,8 +152,16 @@ func (s *Server) writeSignIn(c echo.Context, status int, next, problem string) e
 	return s.writePage(c, status, signInTemplate, signInPage{frame: s.adminFrame(c, ""), Next: next, Problem: problem})
 }
 
+// writeOff stands for the form where no token is configured: a wallet that is an admin signs in at the pages of sellers.
+func (s *Server) writeOff(c echo.Context) error {
+	return s.writePage(c, http.StatusNotFound, signInTemplate, signInPage{frame: s.adminFrame(c, ""), Off: true})
+}
+
 // askToSignIn stands for a page that only an admin sees, or for what a form of it would have done.
 func (s *Server) askToSignIn(c echo.Context) error {
+	if s.adminToken == "" {
+		return s.writeOff(c)
+	}
 	if r := c.Request(); r.Method == http.MethodPost {
 		return s.writeSignIn(c, http.StatusUnauthorized, safeNext(r.URL.Path), "You are not signed in any more, so nothing was changed.")
 	}
@@ -167,8 +182,8 @@ func safeNext(next string) string {
 func (s *Server) adminFrame(c echo.Context, at string) frame {
 	f := s.frame()
 	f.Unlisted, f.Searching = true, true
-	if current, ok := c.Get(sessionKey).(session); ok {
-		f.Admin = &adminBar{Form: current.formToken(s.adminToken), At: at, Ends: momentOf(current.until)}
+	if current, ok := c.Get(sessionKey).(pageSession); ok && principalOf(c).Admin {
+		f.Admin = &adminBar{Form: current.form, At: at, Ends: momentOf(current.ends)}
 	}
 	return f
 }

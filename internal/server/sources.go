@@ -178,18 +178,19 @@ func (s *Server) trySource(c echo.Context) error {
 			return err
 		}
 	}
-	tried, err := s.try(c.Request().Context(), name, reason)
+	tried, err := s.try(c, name, reason)
 	if err != nil {
 		return err
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, tried)
 }
 
-func (s *Server) try(ctx context.Context, name, reason string) (sourceTried, error) {
+func (s *Server) try(c echo.Context, name, reason string) (sourceTried, error) {
 	if s.sources == nil {
 		return sourceTried{}, refusal.New(call.NotFound, "there is no source with this name")
 	}
-	done, err := delivery.TrySource(ctx, s.db, s.sources, name, catalog.AdminToken, reason)
+	ctx := c.Request().Context()
+	done, err := delivery.TrySource(ctx, s.db, s.sources, name, authorOf(c), reason)
 	if err != nil {
 		return sourceTried{}, err
 	}

@@ -27,7 +27,7 @@ func (s *Server) orderService(c echo.Context, do func(context.Context, string, d
 	if err != nil {
 		return err
 	}
-	order := delivery.Order{By: catalog.AdminToken, Revisions: revisionsOf(c.Request().Header)}
+	order := delivery.Order{By: authorOf(c), Revisions: revisionsOf(c.Request().Header)}
 	if order.Reason, order.StateSince, err = catalog.ParseOrder(body); err != nil {
 		return err
 	}

@@ -67,6 +67,8 @@ var statusOf = map[call.Reason]int{
 	call.InvalidRequest:   http.StatusUnprocessableEntity,
 	call.InvalidParameter: http.StatusBadRequest,
 	call.Unauthorized:     http.StatusUnauthorized,
+	call.Forbidden:        http.StatusForbidden,
+	call.TooMany:          http.StatusTooManyRequests,
 	call.Internal:         http.StatusInternalServerError,
 }
 

@@ -7,13 +7,22 @@ import (
 )
 
 const (
-	triesMax    = 10               // of one address prefix within triesWindow
+	triesMax    = 10               // of one address prefix within triesWindow, where a server says no other number
 	triesWindow = 15 * time.Minute // from the first of them
 	triesKept   = 10_000           // prefixes that are remembered
 )
 
-// tries counts how often somebody at an address prefix tried to sign in, so that nobody guesses on. Each process counts for itself.
+// What strangers may do in triesWindow from one address prefix: nobody guesses a token of 32 random bytes, so this keeps the load of it small.
+const (
+	challengesMax = 60
+	signInsMax    = 30
+	badTokensMax  = 100
+)
+
+// tries counts how often somebody at an address prefix tried something, such as to sign in, so that nobody goes on for ever. Each process counts for itself.
 type tries struct {
+	max int // 0: triesMax
+
 	mu sync.Mutex
 	by map[netip.Prefix]tried
 }
@@ -35,11 +44,28 @@ func (t *tries) take(from netip.Prefix, now time.Time) time.Duration {
 	if !now.Before(at.until) {
 		at = tried{until: now.Add(triesWindow)}
 	}
-	if at.n >= triesMax {
+	if at.n >= t.most() {
 		return at.until.Sub(now)
 	}
 	at.n++
 	t.by[from] = at
+	return 0
+}
+
+func (t *tries) most() int {
+	if t.max == 0 {
+		return triesMax
+	}
+	return t.max
+}
+
+// full returns how long nobody from the prefix may try, as take does, and counts nothing.
+func (t *tries) full(from netip.Prefix, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at := t.by[from]; at.n >= t.most() && now.Before(at.until) {
+		return at.until.Sub(now)
+	}
 	return 0
 }
 

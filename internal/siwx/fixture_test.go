@@ -59,7 +59,7 @@ func (m members) signed(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest := text.digest()
+	digest := text.Digest()
 	raw, err := crypto.Sign(digest[:], key)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"market/internal/chain"
+	"market/internal/eip4361"
 	"market/internal/wire"
 )
 
@@ -20,15 +21,11 @@ const Header = "SIGN-IN-WITH-X"
 const (
 	// headerBytesMax caps the header before anything of it is decoded; an ordinary one takes less than 1 KiB.
 	headerBytesMax = 8 << 10
-
-	resourcesMax  = 16
-	nonceBytesMax = 128
 )
 
 var (
 	addressForm = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
 	chainForm   = regexp.MustCompile(`^eip155:[1-9][0-9]{0,18}$`)
-	nonceForm   = regexp.MustCompile(`^[A-Za-z0-9]{8,` + strconv.Itoa(nonceBytesMax) + `}$`)
 )
 
 // FromHeaders finds the sign-in of a request; signed is false where there is none.
@@ -86,7 +83,7 @@ func (r *reader) fail(code Code, format string, args ...any) {
 
 func (r *reader) text(name string) string {
 	v := r.root.Members[name]
-	if v.Kind != wire.String || !printable(v.Text) {
+	if v.Kind != wire.String || !eip4361.Printable(v.Text) {
 		r.fail(CodeMessage, "%s must be a string of printable ASCII", name)
 	}
 	return v.Text
@@ -106,13 +103,13 @@ func (r *reader) resources() []string {
 		return nil
 	}
 	list := r.root.Members["resources"]
-	if list.Kind != wire.Array || len(list.Items) > resourcesMax {
-		r.fail(CodeMessage, "resources must be a list of at most %d", resourcesMax)
+	if list.Kind != wire.Array || len(list.Items) > eip4361.ResourcesMax {
+		r.fail(CodeMessage, "resources must be a list of at most %d", eip4361.ResourcesMax)
 		return nil
 	}
 	resources := make([]string, 0, len(list.Items))
 	for _, item := range list.Items {
-		if item.Kind != wire.String || item.Text == "" || !printable(item.Text) {
+		if item.Kind != wire.String || item.Text == "" || !eip4361.Printable(item.Text) {
 			r.fail(CodeMessage, "resources must be strings of printable ASCII")
 		}
 		resources = append(resources, item.Text)
@@ -122,8 +119,8 @@ func (r *reader) resources() []string {
 
 func (r *reader) nonce() string {
 	nonce := r.text("nonce")
-	if !nonceForm.MatchString(nonce) {
-		r.fail(CodeNonce, "nonce must be 8 to %d letters and digits", nonceBytesMax)
+	if !eip4361.IsNonce(nonce) {
+		r.fail(CodeNonce, "nonce must be 8 to %d letters and digits", eip4361.NonceBytesMax)
 	}
 	return nonce
 }
@@ -168,10 +165,4 @@ func (r *reader) signature() chain.Signature {
 		r.fail(CodeMalformedSignature, "signature must have v 27 or 28 (or 0, 1), and s in the lower half of the curve order")
 	}
 	return signature
-}
-
-// printable keeps a member on its line. With a line break in it, two sets of members could make one text, and somebody could be made to sign
-// one and be held to the other.
-func printable(s string) bool {
-	return strings.IndexFunc(s, func(c rune) bool { return c < 0x20 || c > 0x7e }) < 0
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"market/internal/eip4361"
 	"market/internal/wire"
 )
 
@@ -63,9 +64,9 @@ func TestRead_RefusesMembersOfAnotherForm(t *testing.T) {
 		"a resource that is a number":     {"resources", []any{1}, CodeMessage},
 		"a resource of two lines":         {"resources", []string{"a\n- b"}, CodeMessage},
 		"an empty resource":               {"resources", []string{""}, CodeMessage},
-		"more resources than we read":     {"resources", make([]string, resourcesMax+1), CodeMessage},
+		"more resources than we read":     {"resources", make([]string, eip4361.ResourcesMax+1), CodeMessage},
 		"a short nonce":                   {"nonce", "1234567", CodeNonce},
-		"a long nonce":                    {"nonce", strings.Repeat("n", nonceBytesMax+1), CodeNonce},
+		"a long nonce":                    {"nonce", strings.Repeat("n", eip4361.NonceBytesMax+1), CodeNonce},
 		"a nonce with a hyphen":           {"nonce", "1234-5678", CodeNonce},
 		"a chain of another family":       {"chainId", "solana:mainnet", CodeUnsupportedChain},
 		"a signature of another kind":     {"type", "ed25519", CodeUnsupportedChain},

@@ -58,7 +58,7 @@ func TestMessage_TextIsThatOfTheOfficialClient(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(v.text, m.text()); diff != "" {
+		if diff := cmp.Diff(v.text, m.Text()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

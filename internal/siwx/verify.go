@@ -1,15 +1,13 @@
 package siwx
 
 import (
-	"net/url"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/chain"
+	"market/internal/eip4361"
 )
 
 const (
@@ -39,14 +37,14 @@ func Verify(header string, who Expect, now time.Time) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
-	if err := m.isFor(who); err != nil {
+	if err := isFor(m, who); err != nil {
 		return Proof{}, err
 	}
-	until, err := m.window(now)
+	until, err := window(m, now)
 	if err != nil {
 		return Proof{}, err
 	}
-	signer, err := chain.Recover(m.digest(), signature)
+	signer, err := chain.Recover(m.Digest(), signature)
 	if err != nil || signer != m.Address || signer == (common.Address{}) {
 		return Proof{}, refuse(CodeSignature, "the signature is not that of address over the EIP-4361 text of these members")
 	}
@@ -54,11 +52,11 @@ func Verify(header string, who Expect, now time.Time) (Proof, error) {
 }
 
 // isFor keeps a signature that was given to another site from working here.
-func (m message) isFor(who Expect) error {
+func isFor(m message, who Expect) error {
 	if m.Domain != who.Domain {
 		return refuse(CodeDomain, "domain must be %s", who.Domain)
 	}
-	if origin, ok := originOf(m.URI); !ok || origin != who.Origin {
+	if origin, ok := eip4361.Origin(m.URI); !ok || origin != who.Origin {
 		return refuse(CodeURI, "uri must begin with %s", who.Origin)
 	}
 	if !slices.Contains(who.ChainIDs, m.ChainID) {
@@ -67,24 +65,9 @@ func (m message) isFor(who Expect) error {
 	return nil
 }
 
-var defaultPorts = map[string]string{"http": "80", "https": "443"}
-
-// originOf is scheme and host as a browser compares them.
-func originOf(uri string) (string, bool) {
-	u, err := url.Parse(uri)
-	if err != nil || u.Host == "" || u.User != nil || u.Opaque != "" {
-		return "", false
-	}
-	host := strings.ToLower(u.Host)
-	if port, known := defaultPorts[u.Scheme]; known {
-		host = strings.TrimSuffix(host, ":"+port)
-	}
-	return u.Scheme + "://" + host, true
-}
-
 // window returns until when the message is good.
-func (m message) window(now time.Time) (time.Time, error) {
-	issued, ok := instant(m.IssuedAt)
+func window(m message, now time.Time) (time.Time, error) {
+	issued, ok := eip4361.Instant(m.IssuedAt)
 	switch {
 	case !ok:
 		return time.Time{}, refuse(CodeIssuedAt, "issuedAt must be a time such as 2026-11-29T12:00:00.000Z")
@@ -95,7 +78,7 @@ func (m message) window(now time.Time) (time.Time, error) {
 	}
 	until := issued.Add(AgeMax)
 	if m.ExpirationTime != nil {
-		expires, ok := instant(*m.ExpirationTime)
+		expires, ok := eip4361.Instant(*m.ExpirationTime)
 		if !ok {
 			return time.Time{}, refuse(CodeExpirationTime, "expirationTime must be a time such as 2026-11-29T12:05:00.000Z")
 		}
@@ -107,7 +90,7 @@ func (m message) window(now time.Time) (time.Time, error) {
 		}
 	}
 	if m.NotBefore != nil {
-		from, ok := instant(*m.NotBefore)
+		from, ok := eip4361.Instant(*m.NotBefore)
 		if !ok {
 			return time.Time{}, refuse(CodeNotBefore, "notBefore must be a time such as 2026-11-29T12:00:00.000Z")
 		}
@@ -116,15 +99,4 @@ func (m message) window(now time.Time) (time.Time, error) {
 		}
 	}
 	return until, nil
-}
-
-var instantForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`)
-
-// instant is stricter than time.Parse, which forgives hours of one digit and a comma.
-func instant(text string) (time.Time, bool) {
-	if !instantForm.MatchString(text) {
-		return time.Time{}, false
-	}
-	t, err := time.Parse(time.RFC3339Nano, text)
-	return t, err == nil
 }

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"market/internal/catalog"
+	"market/internal/identity"
+)
+
+// accountHome is where the pages of sellers begin.
+const accountHome = "/account"
+
+// A pageSession is the sign-in by which somebody sees a page: of an admin by the token, or of a wallet.
+type pageSession struct {
+	form  string // what its forms carry
+	ends  time.Time
+	token string // of a wallet's session; empty: by the admin token
+}
+
+// walletForm is what the forms of a wallet's session carry. It is made of the session's token, which only its browser has, and tells nothing of it.
+func walletForm(token string) string {
+	mac := hmac.New(sha256.New, []byte("market account\n"+token))
+	_, _ = mac.Write([]byte("form")) // a hash takes everything
+	return sessionText.EncodeToString(mac.Sum(nil))
+}
+
+// Names of the cookies that carry a wallet's session. There are two, so that neither is sent to the pages of the other, nor with a call.
+func (s *Server) accountCookie() string     { return s.cookieName("market-account") }
+func (s *Server) walletAdminCookie() string { return s.cookieName("market-wallet-admin") }
+
+// cookieName has browsers take a cookie over https only.
+func (s *Server) cookieName(name string) string {
+	if s.overHTTP() {
+		return name
+	}
+	return "__Secure-" + name
+}
+
+// setCookie has the browser keep a value for the pages below a path, or forget it where value is empty.
+func (s *Server) setCookie(c echo.Context, name, path, value string, keep time.Duration) {
+	seconds := int(keep.Seconds())
+	if value == "" {
+		seconds = -1
+	}
+	c.SetCookie(&http.Cookie{Name: name, Value: value, Path: path, MaxAge: seconds, HttpOnly: true, Secure: !s.overHTTP(), SameSite: http.SameSiteStrictMode})
+}
+
+// keepSession has the browser keep a wallet's session that was opened just now: for the pages of sellers, and where the wallet is an admin for those of
+// admins, too. Whether it is one is read again with each request.
+func (s *Server) keepSession(c echo.Context, opened identity.Opened) {
+	token := opened.Token.Reveal()
+	s.setCookie(c, s.accountCookie(), accountHome, token, identity.SessionTime)
+	if opened.Account.Admin {
+		s.setCookie(c, s.walletAdminCookie(), adminHome, token, identity.SessionTime)
+	}
+}
+
+// endSession ends the wallet's session by which a page was asked for, for good, and has the browser forget it.
+func (s *Server) endSession(c echo.Context) error {
+	current, _ := c.Get(sessionKey).(pageSession)
+	s.setCookie(c, s.accountCookie(), accountHome, "", 0)
+	s.setCookie(c, s.walletAdminCookie(), adminHome, "", 0)
+	if current.token == "" {
+		return nil
+	}
+	return s.end(c, current.token)
+}
+
+// byCookie reads who has the wallet's session of a cookie; false where there is none that is good now.
+func (s *Server) byCookie(c echo.Context, name string) (identity.Principal, pageSession, bool, error) {
+	cookie, err := c.Request().Cookie(name)
+	if err != nil {
+		return identity.Principal{}, pageSession{}, false, nil
+	}
+	ctx := c.Request().Context()
+	p, ok, err := s.identities.OfSession(ctx, s.db, cookie.Value)
+	if err != nil || !ok {
+		return identity.Principal{}, pageSession{}, false, err
+	}
+	source, _ := sourceOf(c.Request(), s.proxies)
+	if err := s.identities.Saw(ctx, s.db, p.Account, source); err != nil {
+		return identity.Principal{}, pageSession{}, false, err
+	}
+	return p, pageSession{form: walletForm(cookie.Value), ends: p.Expires, token: cookie.Value}, true, nil
+}
+
+// sellerSignedIn asks for the session of a wallet. Whoever has none is led to the sign-in.
+func (s *Server) sellerSignedIn(next echo.HandlerFunc) echo.HandlerFunc {
+	return s.privately(func(c echo.Context) error {
+		p, current, ok, err := s.byCookie(c, s.accountCookie())
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return s.askSellerToSignIn(c)
+		}
+		c.Set(sessionKey, current)
+		let(c, p, catalog.ActorOwner)
+		return next(c)
+	})
+}
+
+// askSellerToSignIn stands for a page of a seller who is not signed in.
+func (s *Server) askSellerToSignIn(c echo.Context) error {
+	return c.Redirect(http.StatusSeeOther, accountHome+"/sign-in")
+}
