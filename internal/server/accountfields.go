@@ -40,7 +40,7 @@ var (
 		{Path: []string{"input_schema"}, Label: "Schema of the input (JSON Schema)", Control: jsonText, Hint: "What does not fit is refused before anybody pays. The example has to fit."},
 		{Path: []string{"output_schema"}, Label: "Schema of the answer (JSON Schema)", Control: jsonText, Hint: "A promise: an answer that does not fit is refunded, and counts against you."},
 		{Path: []string{"mime_type"}, Label: "Type of the answer", Control: oneLine, Hint: "Empty: application/json, or text/event-stream of a stream."},
-		{Path: []string{"served_statuses"}, Label: "Also served, and paid", Control: numbersOf, Options: []string{"404", "409", "410"}, Hint: "2xx always is. Tick what is a result that callers pay for."},
+		{Path: []string{"served_statuses"}, Label: "Also served, and paid", Control: tickedOf, Options: []string{"404", "409", "410"}, Hint: "2xx always is. Tick what is a result that callers pay for."},
 		{Path: []string{"timeout_ms"}, Label: "Time for the whole answer, ms", Control: wholeNumber, Hint: "Empty: 10 s, or 5 minutes of a stream."},
 		{Path: []string{"max_response_bytes"}, Label: "Longest answer, bytes", Control: wholeNumber, Hint: "Empty: 1 MiB, or 64 MiB of a stream."},
 		{Path: []string{"stream"}, Label: "The answer is a stream", Control: yesOrNo, Hint: "It is passed on while it is made, and not kept."},

@@ -25,7 +25,7 @@ const (
 	wholeNumber         // what is no number is sent as it was typed, and refused as such
 	oneOf               // of Options
 	commaList           // of texts, with commas or spaces between
-	numbersOf           // those of Options that are ticked
+	tickedOf            // those of Options that are ticked
 	yesOrNo
 	writeOnly // text that is never shown again, and not kept when a form comes back
 )
@@ -69,7 +69,7 @@ type formInput struct {
 
 // words of the controls in templates.
 var controlWords = map[control]string{
-	oneLine: "line", manyLines: "lines", jsonText: "json", wholeNumber: "number", oneOf: "one", commaList: "list", numbersOf: "ticks", yesOrNo: "tick", writeOnly: "secret",
+	oneLine: "line", manyLines: "lines", jsonText: "json", wholeNumber: "number", oneOf: "one", commaList: "list", tickedOf: "ticks", yesOrNo: "tick", writeOnly: "secret",
 }
 
 var wholeForm = regexp.MustCompile(`^-?[0-9]{1,15}(\.[0-9]{1,10})?$`)
@@ -115,7 +115,7 @@ func (f *formField) read(form url.Values, prefix string, patch bool) (any, error
 			return nil, nil
 		}
 		return text != "", nil
-	case numbersOf:
+	case tickedOf:
 		list := []any{}
 		for _, v := range form[name] {
 			list = append(list, numberOrText(v))
@@ -201,7 +201,7 @@ func (f *formField) typed(v any) []string {
 			return []string{"yes"}
 		}
 		return nil
-	case commaList, numbersOf:
+	case commaList, tickedOf:
 		list, _ := v.([]any)
 		words := make([]string, 0, len(list))
 		for _, x := range list {
@@ -235,7 +235,7 @@ func (s *fieldSet) part(typed url.Values, problems map[string]string, editing bo
 			Asked: f.Asked, Fixed: f.Fixed && editing, Problem: problems[name]}
 		switch f.Control {
 		case writeOnly:
-		case oneOf, numbersOf:
+		case oneOf, tickedOf:
 			given := typed[name]
 			for _, o := range f.Options {
 				in.Options = append(in.Options, choice{ID: o, Name: o, Chosen: slices.Contains(given, o)})
@@ -297,7 +297,7 @@ func (s *fieldSet) fieldAt(pointer string) (name, inside string, ok bool) {
 		f := &s.Fields[i]
 		at := s.At + "/" + strings.Join(f.Path, "/")
 		if inside, found := strings.CutPrefix(pointer, at); found && (inside == "" || inside[0] == '/') {
-			if f.Control == commaList || f.Control == numbersOf {
+			if f.Control == commaList || f.Control == tickedOf {
 				inside = placeInList(inside)
 			}
 			return f.name(s.Prefix), inside, true
