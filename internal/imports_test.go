@@ -15,7 +15,7 @@ import (
 
 // layers, from the bottom up. An import points down and never sideways.
 var layers = [][]string{
-	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse", "eip4361"},
+	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse", "plan", "eip4361"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source", "jobs"},
 	{"catalog", "payment", "strikes", "cooldown", "refund", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter", "identity"},
 	{"facilitator", "upstream", "caller", "metrics"},
@@ -30,6 +30,9 @@ var sideways = map[[2]string]string{
 	{"refusal", "call"}:    "a refusal names its reason, and there is one list of reasons",
 	{"crash", "call"}:      "there is a point before and after each move of the table, however many it gets",
 	{"config", "crash"}:    "only a program that can be told to die takes the variable that tells it to",
+	{"plan", "refusal"}:    "who meets a limit is told of the plan, by the one who knows the plans",
+	{"plan", "call"}:       "a refusal names its reason, and there is one list of reasons",
+	{"config", "plan"}:     "the operator's table is checked by the limits themselves: there is one list of them",
 	{"source", "postgres"}: "all replicas together reserve, in the database",
 }
 

@@ -15,8 +15,10 @@ import (
 	"market/internal/config"
 	"market/internal/cooldown"
 	"market/internal/delivery"
+	"market/internal/identity"
 	"market/internal/metrics"
 	"market/internal/notify"
+	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/pulse"
 	"market/internal/readiness"
@@ -65,6 +67,7 @@ type App struct {
 	canaries *upstream.Canaries
 	guard    *delivery.Guard
 	ready    *readiness.Checker
+	owners   *identity.Board // of services
 	loops    *pulse.Loops
 	pace     watch.Pace
 	jobs     *river.Client[pgx.Tx]
@@ -127,6 +130,9 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
+	if err := a.sayPlansLeft(ctx, c.Plans); err != nil {
+		return nil, err
+	}
 	if err := a.path.ReviewOpen(ctx); err != nil {
 		return nil, err
 	}
@@ -153,6 +159,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 func (a *App) build(background context.Context, c config.Config, rails rails, databaseURL string, box secretbox.Box) (*server.Server, error) {
 	listings := catalog.New(a.now, c.QuoteValidity).Opening(catalog.NewSecrets(box)).Telling(a.servicesBroke)
 	board := cooldown.NewBoard(a.now)
+	a.owners = identity.NewBoard()
 	if err := a.watch(background, databaseURL, listings, board, rails); err != nil {
 		return nil, err
 	}
@@ -175,7 +182,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	a.ready = readiness.New(rails.checks(), readiness.Options{Age: readyAge, Limit: readyTime, Now: a.now, Changed: a.readyChanged, Limited: rails.limited})
 	a.path = delivery.NewPath(delivery.Config{
 		DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
-		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, FeeBPS: c.FeeBPS, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
+		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, Plans: plan.NewTerms(c.Plans, c.FeeBPS, c.Retention), PlanOf: a.planOf, RestoredAt: c.RestoredAt, ExposureUSD: c.ExposureUSD.Decimal,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
 		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
@@ -187,13 +194,14 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices,
+		Plans: c.Plans,
 	}), nil
 }
 
 // now cuts to what Postgres keeps, so that a value which is read back is equal.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// watch loads the catalog, the cooldowns and what is out, and keeps them fresh.
+// watch loads the catalog, the cooldowns, what is out and who owns services, and keeps them fresh.
 func (a *App) watch(background context.Context, databaseURL string, listings *catalog.Catalog, board *cooldown.Board, open rails) error {
 	load := func(channel string) error {
 		ctx, cancel := context.WithTimeout(background, loadTime)
@@ -203,6 +211,8 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			return listings.Load(ctx, a.db)
 		case source.Channel:
 			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open), a.releaseLetters(ctx))
+		case identity.Channel:
+			return a.owners.Load(ctx, a.db)
 		}
 		return board.Load(ctx, a.db)
 	}
@@ -211,7 +221,7 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			a.log.Error().Err(err).Str("channel", channel).Msg("snapshot not reloaded; the old one stays")
 		}
 	}
-	channels := []string{channelCatalog, channelCooldowns, source.Channel}
+	channels := []string{channelCatalog, channelCooldowns, source.Channel, identity.Channel}
 	for _, channel := range channels {
 		if err := load(channel); err != nil {
 			return err

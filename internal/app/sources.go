@@ -27,7 +27,8 @@ func (a *App) newSources(c config.Config) *source.Registry {
 	all = append(all, k.nodes(c.Networks)...)
 	hooks := k.hooks()
 	hooks.Observer = a.metrics
-	return source.New(a.db, a.now, all, hooks)
+	_, ranks := c.Plans.Rank(0)
+	return source.New(a.db, a.now, all, hooks).Ranked(ranks)
 }
 
 // facilitatorSources are the facilitators of others. Our own engine is none: what it asks are nodes.

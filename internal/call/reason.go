@@ -76,6 +76,8 @@ const (
 	Forbidden        Reason = "forbidden" // who asks is known, and may not
 	TooMany          Reason = "too_many"  // requests of one network to an address that takes a few
 	Conflict         Reason = "conflict"
+	// PlanLimit is a request for more than the plan of its account has.
+	PlanLimit Reason = "plan_limit"
 	// RevisionChanged is an edit of a listing that somebody else edited since its editor read it.
 	RevisionChanged Reason = "revision_changed"
 	Internal        Reason = "internal"
@@ -155,6 +157,7 @@ var answers = []struct {
 	{Forbidden, Caller},
 	{TooMany, Caller},
 	{Conflict, Caller},
+	{PlanLimit, Caller},
 	{RevisionChanged, Caller},
 	{Internal, Platform},
 }

@@ -12,6 +12,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/config"
+	"market/internal/plan"
 	"market/internal/refusal"
 )
 
@@ -168,6 +169,12 @@ func (st Store) EditEndpoint(ctx context.Context, tx pgx.Tx, slug string, id uui
 	after := now.document()
 	if sameValue(map[string]any(before), map[string]any(after)) {
 		return Edited{Service: s, Endpoint: e}, nil
+	}
+	// What stands may stay, also under a smaller plan; nothing is added to it.
+	if now.TrialCallsPerDay > e.TrialCallsPerDay {
+		if err := st.allows(ctx, tx, s.ID, plan.KeyTrialCallsPerDay, int64(now.TrialCallsPerDay)); err != nil {
+			return Edited{}, at(err, trialsMember)
+		}
 	}
 	_, err = tx.Exec(ctx, updateEndpointSQL, id, now.Description, now.MIMEType, nullable(now.InputSchema), nullable(now.InputExample),
 		nullable(now.OutputSchema), nullable(now.OutputExample), now.ServedStatuses, now.Timeout.Milliseconds(), now.MaxResponseBytes, now.TrialCallsPerDay,

@@ -13,11 +13,15 @@ import (
 	"github.com/shopspring/decimal"
 
 	"market/internal/call"
+	"market/internal/plan"
 	"market/internal/refusal"
 )
 
 // Store keeps services. What is one change to people and several rows here takes a transaction.
-type Store struct{}
+type Store struct {
+	// Plans are what the accounts that own services may have; nil: what is listed here has no limit but our own.
+	Plans plan.Table
+}
 
 // A slug is never given out again, so a link to a retired service can't lead to somebody else's.
 const createSQL = `
@@ -28,7 +32,10 @@ ON CONFLICT (slug) DO NOTHING
 RETURNING state, state_cause, state_actor, state_by, state_reason, state_since, created_at, revision, base_url_since`
 
 // Create stores a checked draft and lists it. A taken slug is a refusal with Conflict. A draft of nobody is the program's own.
-func (Store) Create(ctx context.Context, tx pgx.Tx, d Draft) (Service, error) {
+func (st Store) Create(ctx context.Context, tx pgx.Tx, d Draft) (Service, error) {
+	if err := st.mayList(ctx, tx, d); err != nil {
+		return Service{}, err
+	}
 	by := cmp.Or(d.By, System)
 	s := Service{
 		ID: call.NewID(), OwnerID: d.Owner, Slug: d.Slug, Name: d.Name, Description: d.Description, Tags: d.Tags, BaseURL: d.BaseURL, Probe: d.Probe,
@@ -84,6 +91,12 @@ func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 	}
 	if len(routes) >= endpointsMax {
 		return nil, refusal.New(call.Conflict, "a service must not have more than %d endpoints", endpointsMax)
+	}
+	if err := st.allows(ctx, tx, serviceID, plan.KeyEndpoints, int64(len(routes)+1)); err != nil {
+		return nil, err
+	}
+	if err := st.allows(ctx, tx, serviceID, plan.KeyTrialCallsPerDay, int64(d.TrialCallsPerDay)); err != nil {
+		return nil, at(err, trialsMember)
 	}
 	same := func(r route) bool {
 		t, err := ParseTemplate(r.Path)

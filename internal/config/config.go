@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"market/internal/plan"
+)
 
 // Config is everything the environment says, checked. The tags are the table that `market serve --help` prints.
 type Config struct {
@@ -17,6 +21,8 @@ type Config struct {
 
 	NetworksFile     string `env:"MARKET_NETWORKS" expect:"path of a networks file" meaning:"JSON file of networks and assets"`
 	FacilitatorsFile string `env:"MARKET_FACILITATORS" expect:"path of a facilitators file" shown:"one local facilitator for all networks" meaning:"JSON file of facilitators, in order"`
+
+	PlansFile string `env:"MARKET_PLANS" expect:"path of a plans file" shown:"free, pro and scale" meaning:"JSON file of the plans of providers, in order; the first is what an account begins with"`
 
 	Treasury Key         `envPrefix:"MARKET_TREASURY_" meaning:"treasury, which receives payments and signs refunds"`
 	Retired  RetiredKeys `envPrefix:"MARKET_TREASURY_RETIRED_" meaning:"treasuries that were replaced, until none of them owes anything"`
@@ -44,6 +50,7 @@ type Config struct {
 
 	Networks     []Network     `env:"-"` // read from NetworksFile; at least one
 	Facilitators []Facilitator `env:"-"` // read from FacilitatorsFile; every network has one
+	Plans        plan.Table    `env:"-"` // read from PlansFile, or the built-in ones
 }
 
 // Database says where the data is: at a URL, or else in an embedded server.

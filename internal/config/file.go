@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"market/internal/plan"
 )
 
 // fileBytesMax is far above what a real file of networks has.
 const fileBytesMax = 1 << 20
 
-// readFiles reads the two files. The facilitators refer to the networks, so they come second.
+// readFiles reads the files. The facilitators refer to the networks, so they come second.
 func (p *problems) readFiles(c *Config) {
+	p.readPlans(c)
 	if c.NetworksFile == "" {
 		p.wrong("MARKET_NETWORKS")
 		return
@@ -32,6 +35,18 @@ func (p *problems) readFiles(c *Config) {
 		p.fileLine("MARKET_FACILITATORS", err)
 	}
 	c.Facilitators = facilitators
+}
+
+func (p *problems) readPlans(c *Config) {
+	if c.PlansFile == "" {
+		c.Plans = plan.BuiltIn(c.FeeBPS, c.Retention)
+		return
+	}
+	plans, errs := readPlans(c.PlansFile)
+	for _, err := range errs {
+		p.fileLine("MARKET_PLANS", err)
+	}
+	c.Plans = plans
 }
 
 // readJSON decodes one JSON value: no unknown member, nothing after it, no more than fileBytesMax.

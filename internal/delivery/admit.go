@@ -65,7 +65,7 @@ func (p *Path) admit(ctx context.Context, r Request) (*admitted, *refusal.Error)
 	if paid.offer, err = payment.Match(payload, offers, p.resource(r.Target).URL, p.advertised(ctx, r.Target)); err != nil {
 		return paid, asRefusal(err)
 	}
-	if err := p.Ready.Ready(ctx, paid.rail.Network.ID); err != nil {
+	if err := p.open(ctx, paid.rail, r.Target.Service); err != nil {
 		return paid, p.closed(err)
 	}
 	head, err := paid.rail.Node.Head(ctx)

@@ -40,6 +40,7 @@ type Delivery struct {
 	Refund *refund.Owed
 
 	sealed []byte        // the served answer, encrypted; nil where none is kept
+	kept   time.Duration // how long it can be fetched again; zero: as the configuration says
 	owner  uuid.UUID     // who walks the call; zero: nobody, and its lease has run out
 	grace  time.Duration // beyond the lease, for a call that nobody walks
 }
@@ -49,7 +50,7 @@ func (p *Path) newDelivery(id call.ID, r Request) Delivery {
 	return Delivery{
 		ID: uuid.Must(uuid.NewV7()), Call: id, Trial: r.trial, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
 		Origin: p.originOf(r), Method: r.Method, Path: r.Target.UpstreamPath, Source: r.Source,
-		Replica: p.owner,
+		Replica: p.owner, kept: p.limitsOf(r.Target.Service).AnswerRetention,
 	}
 }
 

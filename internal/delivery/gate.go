@@ -72,7 +72,7 @@ func (p *Path) offers(ctx context.Context, t catalog.Target) ([]payment.Offer, *
 		causes []error
 	)
 	for _, rail := range p.offered(price) {
-		if err := p.Ready.Ready(ctx, rail.Network.ID); err != nil {
+		if err := p.open(ctx, rail, t.Service); err != nil {
 			causes = append(causes, err)
 			continue
 		}

@@ -77,7 +77,7 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 		return p.known(ctx, id, r, paid, place, no)
 	}
 	// Last of all, so that the common refusals of a facilitator claim nothing, and what is refused for another reason costs no unit.
-	units, no := p.reserve(ctx, paid.rail)
+	units, no := p.reserve(ctx, paid.rail, r.Target.Service)
 	if no != nil {
 		return p.known(ctx, id, r, paid, place, no)
 	}
@@ -94,7 +94,7 @@ func (p *Path) claim(ctx context.Context, id call.ID, r Request, paid *admitted,
 	crash.BeforeMove(call.StateReleased, call.Settling)
 	of, ours, err := p.payments.Claim(own, p.DB, payment.Claim{
 		ID: id, Network: paid.rail.Network.ID, Signed: paid.signed, Service: r.Target.Service.ID, Endpoint: r.Target.Endpoint.ID,
-		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
+		PriceRevision: paid.offer.PriceRevision, FeeBPS: p.limitsOf(r.Target.Service).FeeBPS, Fingerprint: print, Method: r.Method, Path: r.Target.UpstreamPath,
 		Source: r.Source, Origin: p.originOf(r), Identifier: paid.identifier, Owner: p.owner, Lease: settleLease, Block: paid.block,
 	})
 	if errors.Is(err, payment.ErrIdentifierTaken) {

@@ -18,6 +18,7 @@ import (
 	"market/internal/chain"
 	"market/internal/cooldown"
 	"market/internal/payment"
+	"market/internal/plan"
 	"market/internal/readiness"
 	"market/internal/replica"
 	"market/internal/siwx"
@@ -86,7 +87,6 @@ type Config struct {
 	PublicURL     string // without a trailing slash
 	QuoteValidity time.Duration
 	Notary        payment.Notary // signs for the wallets that payments go to
-	FeeBPS        int            // basis points of the price, pinned at the claim
 	Refunds       RefundPolicy
 	Answers       answer.Store
 	SignIn        siwx.Expect // who we are to a caller that signs in
@@ -96,6 +96,10 @@ type Config struct {
 	RestoredAt time.Time
 	// ExposureUSD is what may be unproved at once on each network, in US dollars; needed where a rail has Words.
 	ExposureUSD decimal.Decimal
+	// Plans are what those of owners promise, and what holds where a service has no owner; PlanOf names the plan that an account has now, from memory
+	// alone. nil: no account has one.
+	Plans  plan.Terms
+	PlanOf func(account uuid.UUID) string
 	// OnError hears of what went wrong and changed no answer; it must not block.
 	OnError func(err error)
 	// Own are the addresses of our own scanners and monitoring.

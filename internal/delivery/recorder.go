@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ type Recorder struct {
 	outages  outage.Store
 	outage   outage.Policy
 	rest     time.Duration // a cooldown, where the service names none
-	// retention is how long a served answer can be fetched again.
+	// retention is how long a served answer can be fetched again, where the plan of the service's owner does not say.
 	retention time.Duration
 	turns     turns
 }
@@ -202,7 +203,7 @@ func (r *Recorder) write(ctx context.Context, db postgres.DB, d Delivery) error 
 	var written int
 	err := db.QueryRow(ctx, recordSQL, d.ID, d.Call, call.FinalState(d.Outcome), d.Trial, d.follows(),
 		d.Service, d.Endpoint, d.Outcome, d.Reason, d.Party, d.Origin, askedAt, status, d.Latency.Microseconds(),
-		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, r.retention, d.replica(), excused).Scan(&written)
+		d.Method, d.Path, d.Source, payer, d.Detail, clears, owner, d.grace, d.sealed, cmp.Or(d.kept, r.retention), d.replica(), excused).Scan(&written)
 	if err != nil {
 		return fmt.Errorf("write delivery of call %s: %w", d.Call, err)
 	}

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"market/internal/call"
 	"market/internal/catalog"
+	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/upstream"
 )
@@ -20,12 +22,20 @@ import (
 // silent for long is held for a review, which an admin ends.
 type Rounds struct {
 	Every  time.Duration // a service is asked, where nobody else asks
+	Plans  plan.Table    // say it instead for services of accounts
 	Checks int           // in a row without an answer
 	After  time.Duration // and since so long, so that it is held
 }
 
 // usualRounds hold a service that has been dead for a week.
 var usualRounds = Rounds{Every: time.Hour, Checks: 100, After: 7 * 24 * time.Hour}
+
+// rounds are the usual ones, as often as the plans say.
+func (p *Path) rounds() Rounds {
+	r := usualRounds
+	r.Every, r.Plans = cmp.Or(p.Plans.Unowned.ProbeEvery, r.Every), p.Plans.Table
+	return r
+}
 
 // A silence is how long a service has not answered its probe.
 type silence struct {
@@ -49,7 +59,7 @@ func (p *Path) Walk(ctx context.Context) {
 	Every(ctx, walkEvery, func(ctx context.Context) {
 		round, cancel := context.WithTimeout(ctx, walkTime)
 		defer cancel()
-		if err := usualRounds.walk(round, p.DB, p.Catalog.Current(), p.Prober.Live); err != nil && ctx.Err() == nil {
+		if err := p.rounds().walk(round, p.DB, p.Catalog.Current(), p.Prober.Live); err != nil && ctx.Err() == nil {
 			p.OnError(fmt.Errorf("go the rounds: %w", err))
 		}
 	})
@@ -91,18 +101,31 @@ func (r Rounds) walk(ctx context.Context, db postgres.DB, shelf *catalog.Snapsho
 	return errors.Join(errs...)
 }
 
-// One statement: of several replicas that see that it is a service's turn, one gets to ask it.
+// One statement: of several replicas that see that it is a service's turn, one gets to ask it. How often that is says the plan of its owner ($3, $4); one
+// that is not among them is the first. Whoever waits for a row that another replica has taken finds it looked at less than any plan's interval ago ($5). Those
+// come first who are overdue for longest, whatever their interval.
 const dueSQL = `
 INSERT INTO service_probes (service_id, checked_at)
-SELECT s.id, market_now() FROM services s LEFT JOIN service_probes p ON p.service_id = s.id
- WHERE s.state = 'listed' AND coalesce(p.checked_at, s.created_at) <= market_now() - $1::interval
- ORDER BY coalesce(p.checked_at, s.created_at), s.id LIMIT $2
+SELECT due.id, market_now()
+  FROM (SELECT s.id, coalesce(p.checked_at, s.created_at)
+             + CASE WHEN s.owner_id IS NULL OR cardinality($3::text[]) = 0 THEN $1::interval ELSE coalesce(l.every, ($4::interval[])[1]) END AS at
+          FROM services s
+          LEFT JOIN service_probes p ON p.service_id = s.id
+          LEFT JOIN accounts a ON a.id = s.owner_id
+          LEFT JOIN unnest($3::text[], $4::interval[]) l (name, every) ON l.name = a.plan
+         WHERE s.state = 'listed') due
+ WHERE due.at <= market_now()
+ ORDER BY due.at, due.id LIMIT $2
 ON CONFLICT (service_id) DO UPDATE SET checked_at = excluded.checked_at
- WHERE service_probes.checked_at <= market_now() - $1::interval
+ WHERE service_probes.checked_at <= market_now() - $5::interval
 RETURNING service_id`
 
 func (r Rounds) take(ctx context.Context, db postgres.DB) ([]uuid.UUID, error) {
-	rows, err := db.Query(ctx, dueSQL, r.Every, walkMax)
+	every, shortest := make([]time.Duration, 0, len(r.Plans)), r.Every
+	for _, p := range r.Plans {
+		every, shortest = append(every, p.ProbeEvery), min(shortest, p.ProbeEvery)
+	}
+	rows, err := db.Query(ctx, dueSQL, r.Every, walkMax, r.Plans.Names(), every, shortest)
 	if err != nil {
 		return nil, fmt.Errorf("take services to ask: %w", err)
 	}

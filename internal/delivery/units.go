@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"market/internal/call"
+	"market/internal/catalog"
 	"market/internal/facilitator"
 	"market/internal/refund"
 	"market/internal/refusal"
@@ -20,20 +21,23 @@ const unitsACall = 2
 type Units interface {
 	// Counts says whether anything is.
 	Counts() bool
-	// Reserve sets n units aside with the first facilitator that takes work. Its error is a *sources.LimitError where none does.
-	Reserve(ctx context.Context, class sources.Class, n int64) (*facilitator.Reservation, error)
+	// ReserveCall sets n units aside for a new call with the first facilitator that takes work; when little is left, calls of a higher rank come first. Its
+	// error is a *sources.LimitError where none does.
+	ReserveCall(ctx context.Context, rank int, n int64) (*facilitator.Reservation, error)
+	// LimitedFor says from memory why ReserveCall would refuse now; nil where it would not.
+	LimitedFor(rank int) error
 }
 
 // reserve sets the units of a call aside, or refuses: a facilitator that is out is found out before anything is claimed. They are for this process to
 // give back or to use up, and nothing of them is written down before a refund is owed: whoever dies before has lost two, which counts too much rather
 // than too little.
-func (p *Path) reserve(ctx context.Context, rail Rail) (*facilitator.Reservation, *refusal.Error) {
+func (p *Path) reserve(ctx context.Context, rail Rail, s *catalog.Service) (*facilitator.Reservation, *refusal.Error) {
 	if rail.Units == nil || !rail.Units.Counts() {
 		return nil, nil
 	}
 	own, cancel := detached(ctx, writeTime)
 	defer cancel()
-	units, err := rail.Units.Reserve(own, sources.Settlement, unitsACall)
+	units, err := rail.Units.ReserveCall(own, p.rankOf(s), unitsACall)
 	if err != nil {
 		return nil, p.closed(err)
 	}

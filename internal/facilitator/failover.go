@@ -37,9 +37,13 @@ type link interface {
 	settle(ctx context.Context, turn *remote.Turn, s chain.Signed, left int, believe chain.Believe) chain.Settlement
 	// reserve sets units aside; the turn is nil where nothing is counted.
 	reserve(ctx context.Context, class source.Class, n int64) (*remote.Turn, error)
+	// reserveCall sets those of a new call aside, which gives way to calls of a higher rank when little is left.
+	reserveCall(ctx context.Context, rank int, n int64) (*remote.Turn, error)
 	// ready says whether it would settle if it took work, and limited whether it takes work.
 	ready(ctx context.Context) error
 	limited() error
+	// limitedFor is limited for new calls of one rank.
+	limitedFor(rank int) error
 	// limitedToRefund is limited for a refund that wants n units of it.
 	limitedToRefund(n int64) error
 	// preferred says, without asking anybody, whether it is expected to work.
@@ -214,7 +218,11 @@ func (o *ours) preferred(time.Time) bool { return !o.held.Load() }
 
 func (o *ours) reserve(context.Context, source.Class, int64) (*remote.Turn, error) { return nil, nil }
 
+func (o *ours) reserveCall(context.Context, int, int64) (*remote.Turn, error) { return nil, nil }
+
 func (o *ours) limited() error { return nil }
+
+func (o *ours) limitedFor(int) error { return nil }
 
 func (o *ours) limitedToRefund(int64) error { return nil }
 

@@ -24,6 +24,11 @@ type Reservation struct {
 // Limited says from memory why no facilitator takes work now; nil where one does. It is the *source.LimitError of the one that is to be asked first.
 func (f *Failover) Limited() error { return f.allLimited(link.limited) }
 
+// LimitedFor is Limited for new calls of one rank: when little is left, those of the lower ranks are sent away first.
+func (f *Failover) LimitedFor(rank int) error {
+	return f.allLimited(func(l link) error { return l.limitedFor(rank) })
+}
+
 // LimitedToRefund is Limited for a refund whose unit was set aside with the source unitOf; empty: it has none. Our own guard stops new payments long before
 // it stops refunds.
 func (f *Failover) LimitedToRefund(unitOf string) error {
@@ -66,18 +71,18 @@ func (f *Failover) Sources() []string {
 	return names
 }
 
-// Reserve sets n units aside with the first facilitator in order that takes work; our own engine always does. The error is the *source.LimitError of
-// the one that is to be asked first where none does, or the database's.
-func (f *Failover) Reserve(ctx context.Context, class source.Class, n int64) (*Reservation, error) {
-	return f.reserve(ctx, class, n, "")
+// ReserveCall sets n units aside for a new call with the first facilitator in order that takes work; our own engine always does. When little is left, calls
+// of a higher rank come first. The error is the *source.LimitError of the one that is to be asked first where none does, or the database's.
+func (f *Failover) ReserveCall(ctx context.Context, rank int, n int64) (*Reservation, error) {
+	return f.reserve(n, "", func(l link, n int64) (*remote.Turn, error) { return l.reserveCall(ctx, rank, n) })
 }
 
-// ReserveRefund is Reserve for one refund: where the unit that was set aside with unitOf is used, no other is counted.
+// ReserveRefund sets a unit aside for one refund: where the unit that was set aside with unitOf is used, no other is counted.
 func (f *Failover) ReserveRefund(ctx context.Context, unitOf string) (*Reservation, error) {
-	return f.reserve(ctx, source.Refund, 1, unitOf)
+	return f.reserve(1, unitOf, func(l link, n int64) (*remote.Turn, error) { return l.reserve(ctx, source.Refund, n) })
 }
 
-func (f *Failover) reserve(ctx context.Context, class source.Class, n int64, unitOf string) (*Reservation, error) {
+func (f *Failover) reserve(n int64, unitOf string, of func(link, int64) (*remote.Turn, error)) (*Reservation, error) {
 	var (
 		earliest *source.LimitError
 		errs     []error
@@ -88,7 +93,7 @@ func (f *Failover) reserve(ctx context.Context, class source.Class, n int64, uni
 		if aside {
 			wanted--
 		}
-		turn, err := l.reserve(ctx, class, wanted)
+		turn, err := of(l, wanted)
 		if err == nil {
 			return &Reservation{of: l, turn: turn, aside: aside}, nil
 		}

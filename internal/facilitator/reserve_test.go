@@ -92,7 +92,7 @@ func TestFailover_Reserve_TheFirstThatTakesWorkElseWhoIsToBeAskedFirst(t *testin
 	f := g.failover(a, b)
 	reserve := func(want string) {
 		t.Helper()
-		r, err := f.Reserve(t.Context(), source.Settlement, 2)
+		r, err := f.ReserveCall(t.Context(), 0, 2)
 		if err != nil || r.of.source() != want || f.Limited() != nil {
 			t.Errorf("%+v, %v, limited %v; want %s", r, err, f.Limited(), want)
 		}
@@ -102,7 +102,7 @@ func TestFailover_Reserve_TheFirstThatTakesWorkElseWhoIsToBeAskedFirst(t *testin
 	c.refuses(t, nameA, 3*time.Hour)
 	reserve(nameB)
 	c.refuses(t, nameB, 2*time.Hour)
-	_, err := f.Reserve(t.Context(), source.Settlement, 2)
+	_, err := f.ReserveCall(t.Context(), 0, 2)
 	if got, known := limitOf(err), limitOf(f.Limited()); got.Source != nameB || got.Why != source.Exhausted || got.Until != known.Until {
 		t.Errorf("%v, known from memory %v; want that b is to be asked first", err, f.Limited())
 	}
@@ -111,7 +111,7 @@ func TestFailover_Reserve_TheFirstThatTakesWorkElseWhoIsToBeAskedFirst(t *testin
 	}
 	c.wantUsed(t, "everything was given back", 0, 0)
 	own := g.failover(a, Link{Engine: g.engine(t, g.node, nil)})
-	if r, err := own.Reserve(t.Context(), source.Settlement, 2); err != nil || r.of.source() != "" || own.Limited() != nil || own.Ready(t.Context()) != nil {
+	if r, err := own.ReserveCall(t.Context(), 0, 2); err != nil || r.of.source() != "" || own.Limited() != nil || own.Ready(t.Context()) != nil {
 		t.Errorf("our own engine: %+v, %v, limited %v", r, err, own.Limited())
 	}
 }
@@ -123,10 +123,10 @@ func TestFailover_LimitedToRefund_OurOwnGuardIsForNewPayments(t *testing.T) {
 	c := g.counter(t)
 	pgtest.Freeze(t, g.db)
 	f := g.failover(c.link(t, nameA, newTeller(t, says{500, nil, "", nil})))
-	if _, err := f.Reserve(t.Context(), source.Settlement, 999); err != nil {
+	if _, err := f.ReserveCall(t.Context(), 0, 999); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Reserve(t.Context(), source.Settlement, 2); limitOf(err).Why != source.Guarded || limitOf(f.Limited()).Why != source.Guarded {
+	if _, err := f.ReserveCall(t.Context(), 0, 2); limitOf(err).Why != source.Guarded || limitOf(f.Limited()).Why != source.Guarded {
 		t.Errorf("a payment: %v, from memory %v; want the guard", err, f.Limited())
 	}
 	if err := f.LimitedToRefund(""); err != nil {
@@ -157,7 +157,7 @@ func TestFailover_Settle_ACallCostsWhatItWasShownAndWhatItsRefundWillCost(t *tes
 	f := g.failover(c.link(t, nameA, honest), c.link(t, nameB, other))
 	settle := func(units uint64) (*Reservation, chain.Settlement) {
 		t.Helper()
-		r, err := f.Reserve(t.Context(), source.Settlement, 2)
+		r, err := f.ReserveCall(t.Context(), 0, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestFailover_Settle_WhoIsOutIsPassedOver(t *testing.T) {
 	honest := newTeller(t, gives(map[string]any{"success": true, "network": g.network.ID}, func() common.Hash { return g.settle(t, engine, now).Transaction }))
 	f := g.failover(c.link(t, nameA, poor), c.link(t, nameB, honest))
 	for round := range 2 {
-		r, err := f.Reserve(t.Context(), source.Settlement, 2)
+		r, err := f.ReserveCall(t.Context(), 0, 2)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,10 +45,16 @@ func (t *theirs) ready(context.Context) error { return t.client.Settles(t.node.N
 
 func (t *theirs) limited() error { return t.client.Limited() }
 
+func (t *theirs) limitedFor(rank int) error { return t.client.LimitedFor(rank) }
+
 func (t *theirs) limitedToRefund(n int64) error { return t.client.LimitedToRefund(n) }
 
 func (t *theirs) reserve(ctx context.Context, class source.Class, n int64) (*remote.Turn, error) {
 	return t.client.Reserve(ctx, class, n)
+}
+
+func (t *theirs) reserveCall(ctx context.Context, rank int, n int64) (*remote.Turn, error) {
+	return t.client.ReserveCall(ctx, rank, n)
 }
 
 func (t *theirs) source() string { return t.client.Source() }

@@ -15,6 +15,7 @@ type Error struct {
 	Detail string
 	Until  time.Time // zero: waiting alone does not help
 	Fields []Field
+	Plan   *PlanLimit // of a refusal with PlanLimit
 	Cause  error
 }
 
@@ -22,6 +23,20 @@ type Error struct {
 type Field struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
+}
+
+// A PlanLimit is the limit of an account's plan that a request would pass.
+type PlanLimit struct {
+	Limit string // its key: see package plan
+	Value int64
+	Plan  string
+	Next  *NextPlan // nil: no plan has more
+}
+
+// A NextPlan is the next plan that has more.
+type NextPlan struct {
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
 }
 
 // New returns a refusal for a reason with a text for the client.

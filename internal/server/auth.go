@@ -75,7 +75,7 @@ func (s *Server) newSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.writeJSON(c, http.StatusCreated, typeJSON, sessionView{Token: opened.Token.Reveal(), Expires: timeJSON(opened.Expires), Account: accountViewOf(opened.Account)})
+	return s.writeJSON(c, http.StatusCreated, typeJSON, sessionView{Token: opened.Token.Reveal(), Expires: timeJSON(opened.Expires), Account: s.accountViewOf(opened.Account)})
 }
 
 // enter opens a session for a message that was signed, for the API and the pages.

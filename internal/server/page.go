@@ -30,6 +30,7 @@ var (
 	callsTemplate   = pageTemplate("calls")
 	rulesTemplate   = pageTemplate("rules")
 	payTemplate     = pageTemplate("pay")
+	pricingTemplate = pageTemplate("pricing")
 	problemTemplate = pageTemplate("problem")
 )
 

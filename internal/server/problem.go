@@ -25,20 +25,24 @@ const (
 
 // A problem is an RFC 9457 document with our members. The same members stand beside the x402 v1 body of a 402.
 type problem struct {
-	Type          string          `json:"type"`
-	Title         string          `json:"title"`
-	Status        int             `json:"status"`
-	Code          call.Reason     `json:"code"`
-	Detail        string          `json:"detail,omitempty"`
-	Party         call.Party      `json:"party"`
-	Charged       any             `json:"charged"` // true, false or "pending"
-	Call          *callLink       `json:"call,omitempty"`
-	Payment       *paidJSON       `json:"payment,omitempty"`
-	Refund        *refundJSON     `json:"refund,omitempty"`
-	Receipt       *payment.Signed `json:"receipt,omitempty"`
-	Fields        []refusal.Field `json:"fields,omitempty"`
-	ServiceStatus int             `json:"service_status,omitempty"`
-	ServiceAnswer json.RawMessage `json:"service_answer,omitempty"`
+	Type    string          `json:"type"`
+	Title   string          `json:"title"`
+	Status  int             `json:"status"`
+	Code    call.Reason     `json:"code"`
+	Detail  string          `json:"detail,omitempty"`
+	Party   call.Party      `json:"party"`
+	Charged any             `json:"charged"` // true, false or "pending"
+	Call    *callLink       `json:"call,omitempty"`
+	Payment *paidJSON       `json:"payment,omitempty"`
+	Refund  *refundJSON     `json:"refund,omitempty"`
+	Receipt *payment.Signed `json:"receipt,omitempty"`
+	Fields  []refusal.Field `json:"fields,omitempty"`
+	// Of a request for more than a plan has: the limit, and the next plan that has more.
+	Limit         *planLimitJSON    `json:"limit,omitempty"`
+	Plan          string            `json:"plan,omitempty"`
+	NextPlan      *refusal.NextPlan `json:"next_plan,omitempty"`
+	ServiceStatus int               `json:"service_status,omitempty"`
+	ServiceAnswer json.RawMessage   `json:"service_answer,omitempty"`
 }
 
 // challengeBody is the body of a 402: what x402 v1 clients read, and the problem.
@@ -57,6 +61,11 @@ type paidJSON struct {
 	Payer       string `json:"payer"`
 	Transaction string `json:"transaction,omitempty"`
 	Unproved    string `json:"unproved,omitempty"` // who says that it was settled, where nothing proves it
+}
+
+type planLimitJSON struct {
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
 }
 
 type refundJSON struct {
@@ -85,6 +94,9 @@ func (s *Server) writeError(err error, c echo.Context) {
 	}
 	p := s.newProblem(no.Reason, statusFor(no.Reason, !no.Until.IsZero()))
 	p.Detail, p.Fields = no.Detail, no.Fields
+	if l := no.Plan; l != nil {
+		p.Limit, p.Plan, p.NextPlan = &planLimitJSON{l.Limit, l.Value}, l.Plan, l.Next
+	}
 	if no.Reason == call.Internal && paidWay(c.Request()) && payment.Sent(c.Request().Header) {
 		p.Charged = outcomePending // it may have gone wrong before its payment was taken, or after
 	}

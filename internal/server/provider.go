@@ -22,14 +22,15 @@ type accountView struct {
 	Admin     bool      `json:"admin"`
 }
 
-func accountViewOf(a identity.Account) accountView {
-	return accountView{ID: a.ID, Wallet: a.Wallet.Hex(), Plan: a.Plan, CreatedAt: timeJSON(a.CreatedAt), Admin: a.Admin}
+func (s *Server) accountViewOf(a identity.Account) accountView {
+	return accountView{ID: a.ID, Wallet: a.Wallet.Hex(), Plan: s.store.Plans.Of(a.Plan).Name, CreatedAt: timeJSON(a.CreatedAt), Admin: a.Admin}
 }
 
 // A providerView is what an account has.
 type providerView struct {
 	accountView
-	Services int `json:"services"` // that are not retired
+	Services int       `json:"services"` // that are not retired
+	Limits   []planUse `json:"limits"`
 }
 
 // provider serves GET /api/v1/provider.
@@ -38,7 +39,11 @@ func (s *Server) provider(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, providerView{accountView: accountViewOf(own), Services: own.Services})
+	limits, err := s.planUses(c.Request().Context(), own)
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, providerView{accountView: s.accountViewOf(own), Services: own.Services, Limits: limits})
 }
 
 // providersServices serves GET /api/v1/provider/services, the newest first, as their owner sees them. The cursor is the id of the last one that was shown.

@@ -51,6 +51,7 @@ func (s *Server) apiRoutes() []route {
 		{"GET", "/openapi.json", anyone, "", s.openAPI},
 		{"GET", "/api/v1/calls", anyone, "", s.findCalls},
 		{"GET", "/api/v1/calls/:id", anyone, "", s.callByID},
+		{"GET", "/api/v1/plans", anyone, "", s.listPlans},
 		{"GET", "/api/v1/rules", anyone, "", s.rulesTable},
 		{"GET", "/api/v1/services", anyone, "", s.listServices},
 		{"GET", "/api/v1/services/:slug", reader, read, s.serviceBySlug},
@@ -117,6 +118,7 @@ func (s *Server) pageRoutes() []route {
 		{"", "/services/:slug", reader, identity.ServicesRead, s.serviceBySlug},
 		{"", "/calls", visitor, "", s.findCalls},
 		{"", "/calls/:id", visitor, "", s.callByID},
+		{"", "/pricing", visitor, "", s.listPlans},
 		{"", "/rules", visitor, "", s.rulesTable},
 		{"", "/docs/:name", visitor, "", guide},
 	})...)

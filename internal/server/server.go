@@ -14,6 +14,7 @@ import (
 	"market/internal/chain"
 	"market/internal/delivery"
 	"market/internal/identity"
+	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/readiness"
 )
@@ -54,6 +55,7 @@ type Config struct {
 	Metrics http.Handler // of the operations door; nil: it has none
 	Notices Notices      // to the operator; nil: there is no channel
 	SignIns *identity.SignIns
+	Plans   plan.Table // of the accounts that list services
 }
 
 // Server is the public door and the operations door.
@@ -98,7 +100,7 @@ func New(c Config) *Server {
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices,
-		ourForms: ourForms(c.PublicURL), signIns: c.SignIns,
+		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, store: catalog.Store{Plans: c.Plans},
 		challenges: tries{max: challengesMax}, entries: tries{max: signInsMax}, badTokens: tries{max: badTokensMax},
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })

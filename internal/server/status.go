@@ -67,6 +67,7 @@ var statusOf = map[call.Reason]int{
 	call.InvalidRequest:   http.StatusUnprocessableEntity,
 	call.InvalidParameter: http.StatusBadRequest,
 	call.Unauthorized:     http.StatusUnauthorized,
+	call.PlanLimit:        http.StatusForbidden,
 	call.Forbidden:        http.StatusForbidden,
 	call.TooMany:          http.StatusTooManyRequests,
 	call.Internal:         http.StatusInternalServerError,

@@ -33,7 +33,7 @@ func (b *Block) Take(ctx context.Context, class Class, n int64) (*Grant, error) 
 	g, err := b.take(ctx, class, n)
 	limit, denied := errors.AsType[*LimitError](err)
 	if denied {
-		b.m.deny(ctx, limit, n)
+		b.m.deny(ctx, limit, b.m.use(class), n)
 	}
 	b.m.observe(class, err)
 	return g, err
@@ -58,11 +58,11 @@ func (b *Block) take(ctx context.Context, class Class, n int64) (*Grant, error) 
 	}
 	b.end()
 	if seen.stops() || !b.counts() {
-		return b.m.reserve(ctx, class, n)
+		return b.m.reserve(ctx, b.m.use(class), n)
 	}
-	g, err := b.m.reserve(ctx, class, max(b.size, n))
+	g, err := b.m.reserve(ctx, b.m.use(class), max(b.size, n))
 	if limit, denied := errors.AsType[*LimitError](err); denied && limit.Why == Guarded && n < b.size {
-		return b.m.reserve(ctx, class, n) // less than a block is left
+		return b.m.reserve(ctx, b.m.use(class), n) // less than a block is left
 	}
 	if err != nil || g.tests {
 		return g, err

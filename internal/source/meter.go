@@ -8,8 +8,9 @@ import (
 
 // A Meter is what is known of one source, and the way to ask it. It may be used by many at once.
 type Meter struct {
-	r  *Registry
-	of Source
+	r     *Registry
+	of    Source
+	ranks int // of new settlements: see Ranked
 
 	mu      sync.Mutex
 	seen    reading           // the newest; its time is zero before the first
@@ -18,6 +19,7 @@ type Meter struct {
 	told    time.Time         // by that clock: when it was tried to tell that our guard was reached
 	spare   map[time.Time]sum // by day: what is to be written
 	blocks  []*Block
+	met     map[int]time.Time // by rank: the day on which this process has seen new settlements of it meet their ceiling
 }
 
 // A sum is what is collected of a day before it is written.
@@ -26,11 +28,9 @@ type sum struct{ back, denied int64 }
 // Source returns whose meter it is.
 func (m *Meter) Source() Source { return m.of }
 
-// Ready says from memory what new work would meet now: nil, or a *LimitError. It may be late by a notification; what decides is the reservation.
-func (m *Meter) Ready() error {
-	seen, at := m.look()
-	return m.ready(seen, at, closed(m.of.Guard, seen))
-}
+// Ready says from memory what new work would meet now, of the highest rank where there are several: nil, or a *LimitError. It may be late by a notification;
+// what decides is the reservation.
+func (m *Meter) Ready() error { return m.ReadyFor(m.ranks - 1) }
 
 // ReadyToRefund is Ready for a refund that wants n units, 0 where its unit was set aside before: our own guard holds it up only where the cap has no room
 // for them at all.
@@ -48,13 +48,6 @@ func (m *Meter) ready(seen reading, at time.Time, full bool) error {
 		return e
 	}
 	return nil
-}
-
-// closed says whether new work is sent away because of our own guard. After it was reached, work is let in again when there is room for it below the last
-// tenth of the cap: what little comes back of what was under way would be offered to many who then do not get it.
-func closed(g Guard, seen reading) bool {
-	limit := Cap(g, seen.busiest)
-	return seen.guards(seen.day, limit) && usedUp(seen.used, limit)
 }
 
 // obstacle is why a source may not be asked: the reason that lasts longest, because before its end the others do not help.

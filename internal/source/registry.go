@@ -38,7 +38,7 @@ func New(db *pgxpool.Pool, now func() time.Time, sources []Source, hooks Hooks) 
 		if s.RetryWindow <= 0 {
 			s.RetryWindow = RetryWindow
 		}
-		m := &Meter{r: r, of: s}
+		m := &Meter{r: r, of: s, ranks: 1}
 		r.order, r.byName[s.Name] = append(r.order, m), m
 	}
 	return r

@@ -58,12 +58,33 @@ const tellEvery = time.Second
 // Reserve sets n units aside, or says with a *LimitError until when it may not. n may be 0: whether the source is worth asking. It may be the test of a source
 // that is out, which is passed on by the grant: whoever gets one asks the source and reports.
 func (m *Meter) Reserve(ctx context.Context, class Class, n int64) (*Grant, error) {
-	g, err := m.reserve(ctx, class, n)
+	return m.reserveFor(ctx, m.use(class), n)
+}
+
+// A use is what units are for.
+type use struct {
+	class Class
+	rank  int // of a new settlement among its like
+}
+
+// use is work of a class, and of the highest rank.
+func (m *Meter) use(class Class) use { return use{class, m.ranks - 1} }
+
+// ceiling is up to where it may use a cap.
+func (u use) ceiling(ranks int, limit int64, w Waiting) int64 {
+	if u.class == Settlement {
+		return CeilingOf(u.rank, ranks, limit, w)
+	}
+	return Ceiling(u.class, limit, w)
+}
+
+func (m *Meter) reserveFor(ctx context.Context, what use, n int64) (*Grant, error) {
+	g, err := m.reserve(ctx, what, n)
 	limit, denied := errors.AsType[*LimitError](err)
 	if denied {
-		m.deny(ctx, limit, n)
+		m.deny(ctx, limit, what, n)
 	}
-	m.observe(class, err)
+	m.observe(what.class, err)
 	return g, err
 }
 
@@ -80,7 +101,7 @@ func (m *Meter) observe(class Class, err error) {
 }
 
 // reserve is Reserve without what is done about a denial.
-func (m *Meter) reserve(ctx context.Context, class Class, n int64) (*Grant, error) {
+func (m *Meter) reserve(ctx context.Context, what use, n int64) (*Grant, error) {
 	n = max(0, n)
 	seen, err := m.facts(ctx)
 	if err != nil {
@@ -90,14 +111,14 @@ func (m *Meter) reserve(ctx context.Context, class Class, n int64) (*Grant, erro
 	for range tries {
 		day := seen.day
 		limit := Cap(m.of.Guard, seen.busiest)
-		if waiting == nil && class != Refund && seen.used+n > limit-tenth(limit) && seen.used+n <= limit {
+		if waiting == nil && what.class != Refund && seen.used+n > limit-tenth(limit) && seen.used+n <= limit {
 			waiting = m.waiting(ctx)
 		}
 		ceiling := limit
 		switch {
 		case waiting != nil:
-			ceiling = Ceiling(class, limit, *waiting)
-		case class != Refund:
+			ceiling = what.ceiling(m.ranks, limit, *waiting)
+		case what.class != Refund:
 			ceiling = limit - tenth(limit)
 		}
 		g, err := m.spend(ctx, seen, n, ceiling)
@@ -110,7 +131,7 @@ func (m *Meter) reserve(ctx context.Context, class Class, n int64) (*Grant, erro
 		if !seen.day.Equal(day) {
 			continue // it was made for yesterday
 		}
-		full := seen.used+n > ceiling && (waiting != nil || class == Refund || seen.used+n > limit)
+		full := seen.used+n > ceiling && (waiting != nil || what.class == Refund || seen.used+n > limit)
 		if e := m.obstacle(seen, seen.at, full); e != nil {
 			return nil, e
 		}
@@ -181,8 +202,11 @@ func (m *Meter) used(g *Grant, used int64, nextTest time.Time) {
 }
 
 // deny counts what was not let through, and tells of our own guard.
-func (m *Meter) deny(ctx context.Context, limit *LimitError, n int64) {
+func (m *Meter) deny(ctx context.Context, limit *LimitError, what use, n int64) {
 	seen, at := m.look()
+	if limit.Why == Guarded {
+		m.meet(what.rank, seen.day)
+	}
 	m.collect(dayOf(at), sum{denied: n})
 	if limit.Why == Guarded && !seen.guards(seen.day, Cap(m.of.Guard, seen.busiest)) && m.mayTell() {
 		m.stop(ctx)

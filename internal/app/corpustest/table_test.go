@@ -38,6 +38,7 @@ var elsewhere = map[call.Reason]string{
 	call.Unauthorized:     "the admin API without its token; calls have no accounts",
 	call.Conflict:         "two admins at once",
 	call.RevisionChanged:  "an edit of a listing that somebody else edited",
+	call.PlanLimit:        "a listing of which the plan of its account has no more",
 }
 
 // gaps are the reasons that rows should come to and do not, and those that they come to and are excepted.

@@ -13,7 +13,9 @@ type Meter interface {
 	Ready() error
 	ReadyToRefund(n int64) error
 	Out() bool
+	ReadyFor(rank int) error
 	Reserve(ctx context.Context, class source.Class, n int64) (*source.Grant, error)
+	ReserveCall(ctx context.Context, rank int, n int64) (*source.Grant, error)
 }
 
 // A Turn is leave to show the facilitator something, counted before anything is shown. Only one settlement at a time may use it.
@@ -26,10 +28,19 @@ type Turn struct {
 
 // Reserve sets n units aside. The error is a *source.LimitError where the facilitator takes no work now; any other one is the database's.
 func (c *Client) Reserve(ctx context.Context, class source.Class, n int64) (*Turn, error) {
+	return c.reserve(n, func(m Meter) (*source.Grant, error) { return m.Reserve(ctx, class, n) })
+}
+
+// ReserveCall is Reserve for a new call, which gives way to those of a higher rank when little is left.
+func (c *Client) ReserveCall(ctx context.Context, rank int, n int64) (*Turn, error) {
+	return c.reserve(n, func(m Meter) (*source.Grant, error) { return m.ReserveCall(ctx, rank, n) })
+}
+
+func (c *Client) reserve(n int64, of func(Meter) (*source.Grant, error)) (*Turn, error) {
 	if c.opts.Meter == nil {
 		return &Turn{left: n}, nil
 	}
-	grant, err := c.opts.Meter.Reserve(ctx, class, n)
+	grant, err := of(c.opts.Meter)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +53,14 @@ func (c *Client) Limited() error {
 		return nil
 	}
 	return c.opts.Meter.Ready()
+}
+
+// LimitedFor is Limited for new calls of one rank.
+func (c *Client) LimitedFor(rank int) error {
+	if c.opts.Meter == nil {
+		return nil
+	}
+	return c.opts.Meter.ReadyFor(rank)
 }
 
 // LimitedToRefund is Limited for a refund that wants n units, 0 where its unit is set aside with the facilitator.
