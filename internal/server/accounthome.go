@@ -23,7 +23,7 @@ type sellerPage struct {
 	First, Next string // addresses of pages; empty where there is none
 	Paged       bool
 	Plan        string
-	Limits      []limitOnPage
+	Limits      []usedOnPage
 	Wallet      string
 	Created     *moment
 	Keys        string
@@ -37,8 +37,8 @@ type sellerRow struct {
 	Warnings                               []string
 }
 
-// A limitOnPage is a limit of the plan. Used is empty where there is nothing to count; Full: no more of it can be made.
-type limitOnPage struct {
+// A usedOnPage is a limit of the plan. Used is empty where there is nothing to count; Full: no more of it can be made.
+type usedOnPage struct {
 	Name, Value, Used string
 	Full              bool
 }
@@ -73,6 +73,14 @@ func (s *Server) accountOverview(c echo.Context) error {
 			return err
 		}
 		page.Services = append(page.Services, row)
+	}
+	page.Plan = s.store.Plans.Of(account.Plan).Title
+	uses, err := s.planUses(ctx, account)
+	if err != nil {
+		return err
+	}
+	for _, u := range uses {
+		page.Limits = append(page.Limits, usedOnPage{Name: u.Title, Value: u.Shown, Used: u.ShownUse, Full: u.Used != nil && *u.Used >= u.Limit})
 	}
 	keys, err := s.identities.Keys(ctx, s.db, own)
 	if err != nil {
