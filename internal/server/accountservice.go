@@ -34,8 +34,8 @@ type ownedPage struct {
 	BaseURL    string
 	CallURL    string
 	Delivered  string
-	Served     string
 	Last       *moment
+	Measured   *measuredOnPage // nil: it cannot be read just now
 
 	Done     string
 	Once     []shownOnce
@@ -161,6 +161,7 @@ func (s *Server) writeOwned(c echo.Context, status int, sent sentOwned) error {
 	}
 	tallies, at := s.scores.Of(ctx, v.ID)
 	page.record(tallies, !at.IsZero())
+	page.Measured = measuredOnPageOf(s.scores.Figures(ctx, v.ID))
 	if err := s.addStrikes(ctx, &page, &v, sent); err != nil {
 		return err
 	}
@@ -257,22 +258,18 @@ func (s *Server) checkWords(ctx context.Context, v *catalog.Service) (string, er
 
 // record shows the calls of a week.
 func (p *ownedPage) record(tallies []delivery.Tally, known bool) {
-	p.Delivered, p.Served = "not known just now", "not known just now"
-	if !known {
+	if p.Delivered = "no paid calls from outside yet"; !known {
+		p.Delivered = "not known just now"
 		return
 	}
-	p.Delivered, p.Served = "no paid calls yet", "0 paid calls"
 	for _, st := range tallies {
 		if st.Window != delivery.ScoreWindow {
 			continue
 		}
 		if share, some := st.Delivered(); some {
-			p.Delivered = percent(share) + " of " + count(st.N()) + " in 7 days"
+			p.Delivered = percent(share) + " of " + plural(st.N(), "paid call", "paid calls") + " from outside in 7 days"
 		}
-		p.Served, p.Last = plural(st.Served, "paid call", "paid calls"), momentOf(st.LastServed)
-		if st.Trials > 0 {
-			p.Served += ", " + plural(st.TrialsServed, "trial", "trials")
-		}
+		p.Last = momentOf(st.LastServed)
 	}
 }
 
