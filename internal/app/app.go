@@ -126,6 +126,9 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))
+	if err := a.applyAdmins(ctx, c.AdminWallets); err != nil {
+		return nil, err
+	}
 	srv, err := a.build(background, c, rails, databaseURL, box)
 	if err != nil {
 		return nil, err
@@ -194,7 +197,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices,
-		Plans: c.Plans,
+		SignIns: signIns(signIn, rails, box), Plans: c.Plans,
 	}), nil
 }
 

@@ -43,6 +43,7 @@ type Config struct {
 	Canaries      Canaries      `env:"MARKET_CANARIES" expect:"at most 8 of host:port or URLs, separated by commas, or none" shown:"none" meaning:"hosts that are always up: while one of them takes no connection, a service that cannot be connected to in time is not blamed; when none does, twice within 10 s, no failure is a service's"`
 	RefundLimit   Limit         `env:"MARKET_REFUND_LIMIT" envDefault:"5/10m" expect:"count/duration, such as 5/10m: 1 to 1000000 in 1s to 24h" meaning:"refunded calls of a payer at an endpoint before it is refused there"`
 	AdminToken    Secret        `env:"MARKET_ADMIN_TOKEN" expect:"at least 16 characters" shown:"none: the API takes no admin" meaning:"bearer token of the admin API, and what an admin signs in with at /admin"`
+	AdminWallets  Wallets       `env:"MARKET_ADMIN_WALLETS" expect:"at most 100 addresses of 0x and 40 hex digits, separated by commas, or none" shown:"none" meaning:"wallets that are admins when they sign in; one that an admin has demoted stays so"`
 	ExposureUSD   USD           `env:"MARKET_EXPOSURE_USD" expect:"US dollars such as 25 or 0.50, above 0 and at most 1000000" shown:"none: every facilitator proves first" meaning:"what may be unproved at once on each network, which you may lose: needed where a facilitator has proof later"`
 	FeeBPS        int           `env:"MARKET_FEE_BPS" envDefault:"500" expect:"basis points from 0 to 10000" meaning:"our fee on a call, pinned when its payment is claimed"`
 	Operator      Operator

@@ -77,6 +77,27 @@ func parsePrefix(item string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
+// Wallets are addresses on the chain, each once.
+type Wallets []string
+
+const walletsMax = 100
+
+// UnmarshalText reads a list separated by commas; "none" is the empty list.
+func (w *Wallets) UnmarshalText(text []byte) error {
+	*w = Wallets{}
+	if string(text) == "none" {
+		return nil
+	}
+	for item := range strings.SplitSeq(string(text), ",") {
+		wallet := strings.TrimSpace(item)
+		if !addressForm.MatchString(wallet) || strings.Trim(wallet, "0x") == "" || len(*w) == walletsMax {
+			return errForm
+		}
+		*w = append(*w, wallet)
+	}
+	return nil
+}
+
 // KeyFiles are keystore files, each with the file of its password.
 type KeyFiles []KeyFile
 

@@ -10,6 +10,7 @@ import (
 
 	"market/internal/answer"
 	"market/internal/call"
+	"market/internal/identity"
 	"market/internal/refusal"
 	"market/internal/siwx"
 	"market/internal/upstream"
@@ -112,12 +113,15 @@ const (
 	tidyMax   = 1000
 )
 
-// Tidy deletes what nobody may have any more, until ctx ends: answers and sign-ins whose time is over. Every replica runs it.
+// Tidy deletes what nobody may have any more, until ctx ends: answers, sign-ins and sessions whose time is over. Every replica runs it.
 func (p *Path) Tidy(ctx context.Context) {
 	Every(ctx, tidyEvery, func(ctx context.Context) {
 		_, err := p.Answers.DeleteExpired(ctx, p.DB, tidyMax)
 		if err == nil {
 			_, err = siwx.Store{}.DeleteExpired(ctx, p.DB, tidyMax)
+		}
+		if err == nil {
+			_, err = identity.Store{}.DeleteExpired(ctx, p.DB, tidyMax)
 		}
 		if err != nil && ctx.Err() == nil {
 			p.OnError(fmt.Errorf("tidy: %w", err))

@@ -11,7 +11,7 @@ import (
 
 // Beginnings of tokens. They tell a person, and who looks for leaked secrets, what was found.
 const (
-	sessionPrefix = "mks_"
+	sessionPrefix = "mkses_" // mks_ is what a service gets of us
 	keyPrefix     = "mkk_"
 )
 
