@@ -181,6 +181,7 @@ func TestOpenAPI_EveryAnswerOfTheAPIIsDescribed(t *testing.T) {
 		"a limit out of range":       {"GET", "/api/v1/services?limit=0", "", "", "/api/v1/services", 400},
 		"an unknown parameter":       {"GET", "/api/v1/services?page=2", "", "", "/api/v1/services", 400},
 		"a search for an odd state":  {"GET", "/api/v1/services?status=odd", "", "", "/api/v1/services", 400},
+		"the plans":                  {"GET", "/api/v1/plans", "", "", "/api/v1/plans", 200},
 		"the rules":                  {"GET", "/api/v1/rules", "", "", "/api/v1/rules", 200},
 		"a search for nothing":       {"GET", "/api/v1/calls", "", "", "/api/v1/calls", 400},
 		"no call":                    {"GET", "/api/v1/calls/x", "", "", "/api/v1/calls/{id}", 404},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -20,12 +21,13 @@ import (
 	"market/internal/letter"
 	"market/internal/money"
 	"market/internal/payment"
+	"market/internal/plan"
 	"market/internal/refund"
 	"market/internal/refusal"
 )
 
 func newTestServer() *Server {
-	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop()})
+	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop(), Plans: plan.BuiltIn(500, 24*time.Hour)})
 }
 
 var parameter = regexp.MustCompile(`:([a-z]+)`)
@@ -98,11 +100,19 @@ func (d document) parameters(pointer string) (out []string) {
 	return out
 }
 
+func limitKeys() (keys []plan.Key) {
+	for _, f := range plan.Fields() {
+		keys = append(keys, f.Key)
+	}
+	return keys
+}
+
 func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	d := openDocument(t)
 	for pointer, want := range map[string][]string{
 		"/components/schemas/Reason":                   words(call.Reasons()),
+		"/components/schemas/LimitKey":                 words(limitKeys()),
 		"/components/schemas/Outcome":                  words(call.Outcomes()),
 		"/components/schemas/Party":                    words(call.Parties()),
 		"/components/schemas/Call/properties/state":    words(call.States()),
