@@ -10,7 +10,7 @@ CREATE TABLE accounts (
 
 -- From where an account was used: the latest moment of each address. A call from one of them is the provider's own.
 CREATE TABLE account_addresses (
-	account_id uuid NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+	account_id uuid NOT NULL REFERENCES accounts (id),
 	address    inet NOT NULL,
 	seen_at    timestamptz NOT NULL DEFAULT market_now(),
 	PRIMARY KEY (account_id, address)
@@ -20,7 +20,7 @@ CREATE INDEX account_addresses_by_age ON account_addresses (seen_at);
 -- What a wallet got for its signature. Of a token only the digest is kept: whoever reads the table can sign in as nobody.
 CREATE TABLE sessions (
 	token_hash bytea PRIMARY KEY CONSTRAINT sessions_hash_bytes CHECK (length(token_hash) = 32),
-	account_id uuid NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+	account_id uuid NOT NULL REFERENCES accounts (id),
 	created_at timestamptz NOT NULL DEFAULT market_now(),
 	expires_at timestamptz NOT NULL,
 	ended_at   timestamptz,
@@ -31,7 +31,7 @@ CREATE INDEX sessions_by_end ON sessions (expires_at);
 
 CREATE TABLE api_keys (
 	id           uuid PRIMARY KEY,
-	account_id   uuid NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+	account_id   uuid NOT NULL REFERENCES accounts (id),
 	name         text NOT NULL CONSTRAINT api_keys_name_length CHECK (length(name) BETWEEN 1 AND 80),
 	token_hash   bytea NOT NULL CONSTRAINT api_keys_hash_unique UNIQUE CONSTRAINT api_keys_hash_bytes CHECK (length(token_hash) = 32),
 	hint         text NOT NULL CONSTRAINT api_keys_hint_length CHECK (length(hint) = 4), -- the end of the token, for the eye

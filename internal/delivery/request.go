@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/payment"
@@ -34,6 +36,8 @@ type Request struct {
 	// Responder takes the answer of an endpoint that streams; nil where the caller's connection can carry no stream.
 	Responder Responder
 	trial     bool
+	// wallet is whose key signed the payment, or signed in to a trial call; zero: nobody's is known.
+	wallet common.Address
 }
 
 // A Body is read once, when the first step needs it, and never past RequestBytesMax.

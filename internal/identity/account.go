@@ -133,6 +133,7 @@ DELETE FROM accounts WHERE id IN
 	    AND NOT EXISTS (SELECT 1 FROM services WHERE owner_id = a.id)
 	    AND NOT EXISTS (SELECT 1 FROM api_keys WHERE account_id = a.id)
 	    AND NOT EXISTS (SELECT 1 FROM sessions WHERE account_id = a.id)
+	    AND NOT EXISTS (SELECT 1 FROM account_addresses WHERE account_id = a.id)
 	  ORDER BY last_seen_at LIMIT $1 FOR UPDATE SKIP LOCKED)`
 )
 

@@ -311,7 +311,7 @@ func (s *SignIns) signed(ctx context.Context, m eip4361.Message, signature chain
 // moment may be a few more.
 const useOnceSQL = `
 INSERT INTO sign_ins (nonce, wallet, network)
-SELECT $1, $2, $3 WHERE (SELECT count(*) FROM sign_ins WHERE network = $3 AND at > market_now() - $4::interval) < $5
+SELECT $1, $2, $3::cidr WHERE (SELECT count(*) FROM sign_ins WHERE network = $3::cidr AND at > market_now() - $4::interval) < $5
 ON CONFLICT DO NOTHING`
 
 const usedSQL = `

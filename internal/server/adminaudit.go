@@ -77,6 +77,9 @@ var deeds = map[audit.Action]string{
 	audit.Recount: "Counted again",
 
 	audit.SourceTried: "Said to be topped up",
+
+	audit.SessionEnded: "Signed out",
+	audit.KeyRevoked:   "Revoked a key",
 }
 
 func auditOnPageOf(e audit.Entry) auditOnPage {

@@ -108,9 +108,14 @@ func (s *Server) end(c echo.Context, token string) error {
 	})
 }
 
-// note keeps in the audit what somebody did with an account.
+// note keeps in the audit what somebody did with an account that sells, or with an admin's. Of others nothing is kept for ever: anybody can have any
+// number of accounts.
 func (s *Server) note(c echo.Context, tx pgx.Tx, action audit.Action, account uuid.UUID, reason string, before, after map[string]any) error {
-	by := authorOf(c)
+	by, ctx := authorOf(c), c.Request().Context()
+	of, err := s.identities.ByID(ctx, tx, account)
+	if err != nil || of.Services == 0 && !of.Admin {
+		return err
+	}
 	was, err := jsonOf(before)
 	if err != nil {
 		return err
@@ -119,7 +124,7 @@ func (s *Server) note(c echo.Context, tx pgx.Tx, action audit.Action, account uu
 	if err != nil {
 		return err
 	}
-	_, err = audit.Store{}.Add(c.Request().Context(), tx, audit.Entry{Actor: string(by.Actor), By: by.Name, Action: action, Subject: audit.Account(account),
+	_, err = audit.Store{}.Add(ctx, tx, audit.Entry{Actor: string(by.Actor), By: by.Name, Action: action, Subject: audit.Account(account),
 		Reason: reason, Before: was, After: is})
 	return err
 }

@@ -27,7 +27,7 @@ import (
 )
 
 func newTestServer() *Server {
-	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop(), Plans: plan.BuiltIn(500, 24*time.Hour)})
+	return New(Config{PublicURL: "https://shop.example", AdminToken: "a-token-of-the-tests", Log: zerolog.Nop(), Now: time.Now, Plans: plan.BuiltIn(500, 24*time.Hour)})
 }
 
 var parameter = regexp.MustCompile(`:([a-z]+)`)

@@ -67,9 +67,6 @@ func (s *Server) endSession(c echo.Context) error {
 	current, _ := c.Get(sessionKey).(pageSession)
 	s.setCookie(c, s.accountCookie(), accountHome, "", 0)
 	s.setCookie(c, s.walletAdminCookie(), adminHome, "", 0)
-	if current.token == "" {
-		return nil
-	}
 	return s.end(c, current.token)
 }
 

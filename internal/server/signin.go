@@ -144,9 +144,12 @@ func (s *Server) signOut(c echo.Context) error {
 	if _, ok, err := s.formOf(c); !ok {
 		return err
 	}
-	s.setSession(c, "", 0)
-	if err := s.endSession(c); err != nil {
-		return err
+	if current, _ := c.Get(sessionKey).(pageSession); current.token != "" {
+		if err := s.endSession(c); err != nil {
+			return err
+		}
+	} else {
+		s.setSession(c, "", 0)
 	}
 	return c.Redirect(http.StatusSeeOther, adminHome)
 }

@@ -1,0 +1,8 @@
+package identity
+
+// Limits that tests count to.
+const (
+	SignInsMax   = signInsMax
+	SessionsMax  = sessionsMax
+	AddressesMax = addressesMax
+)
