@@ -211,7 +211,8 @@ func (s *Server) whoIs(c echo.Context) (identity.Principal, error) {
 	ctx := c.Request().Context()
 	source, _ := sourceOf(c.Request(), s.proxies)
 	from := call.Network(source)
-	if wait := s.badTokens.full(from, s.now()); wait > 0 {
+	digest := sha256.Sum256([]byte(token))
+	if wait := s.badTokens.full(from, s.now()); wait > 0 && !s.goodTokens.has(digest, s.now()) {
 		return identity.Principal{}, refusal.New(call.TooMany, "too many wrong tokens from your network").WithUntil(s.now().Add(wait))
 	}
 	var p identity.Principal
@@ -231,6 +232,7 @@ func (s *Server) whoIs(c echo.Context) (identity.Principal, error) {
 		s.badTokens.take(from, s.now())
 		return identity.Principal{}, s.unauthorized(c, "the token is none of ours, or it has ended")
 	}
+	s.goodTokens.note(digest, s.now())
 	if err := s.identities.Saw(ctx, s.db, p.Account, source); err != nil {
 		return identity.Principal{}, err
 	}

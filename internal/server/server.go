@@ -90,6 +90,7 @@ type Server struct {
 	challenges tries
 	entries    tries // to sign in with a wallet
 	badTokens  tries
+	goodTokens known
 	ourForms   *http.CrossOriginProtection
 }
 

@@ -75,3 +75,26 @@ func (t *tries) right(from netip.Prefix) {
 	defer t.mu.Unlock()
 	delete(t.by, from)
 }
+
+// known remembers tokens that were good a while ago, by their digests. Where a network has sent too many wrong ones, whoever has one of these is asked
+// about all the same: one that guesses does not shut its neighbours out.
+type known struct {
+	mu    sync.Mutex
+	until map[[32]byte]time.Time
+}
+
+// note remembers a token that is good now. Beyond what is kept all are forgotten, and noted again when they are used.
+func (k *known) note(digest [32]byte, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.until == nil || len(k.until) >= triesKept {
+		k.until = map[[32]byte]time.Time{}
+	}
+	k.until[digest] = now.Add(4 * triesWindow)
+}
+
+func (k *known) has(digest [32]byte, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return now.Before(k.until[digest])
+}
