@@ -33,6 +33,7 @@ var (
 		{Path: []string{"price_usd"}, Label: "Price of a call, USD", Control: oneLine, Asked: true, Hint: "Such as 0.002. A price before stays good for quotes that were given."},
 		{Path: []string{"description"}, Label: "What it does", Control: manyLines, Hint: "At most 500 characters."},
 		{Path: []string{"trial_calls_per_day"}, Label: "Trial calls a day", Control: wholeNumber, Hint: "Free calls, for all callers together. Empty: none."},
+		{Path: []string{"trial_calls_per_caller"}, Label: "Trial calls a day for one caller", Control: wholeNumber, Hint: "Empty: as many as there are."},
 		{Path: []string{"input_example"}, Label: "Example input (JSON)", Control: jsonText, Hint: "The body, or the query and path parameters as an object of texts."},
 		{Path: []string{"output_example"}, Label: "Example answer (JSON)", Control: jsonText},
 	}
