@@ -239,7 +239,7 @@ func fillAccount(t *testing.T, w *apptest.World, s *apptest.Seller, upstream str
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(gone.Close)
-	s.Want(t, http.StatusCreated, http.MethodPost, "/api/v1/services", listing("dead", "A service that does not answer", "", gone.URL, nil, priced("GET", "/v1/"+strings.Repeat("segment/", 12)+"{id}", "0.003", "")))
+	s.Want(t, http.StatusCreated, http.MethodPost, "/api/v1/services", listing("dead", "A service that does not answer", "", gone.URL, []string{}, priced("GET", "/v1/"+strings.Repeat("segment/", 12)+"{id}", "0.003", "")))
 	for _, name := range []string{"deploys", strings.Repeat("averylongname", 6)} {
 		key := s.Want(t, http.StatusCreated, http.MethodPost, "/api/v1/provider/keys", map[string]any{"name": name, "scopes": []string{"services:read", "services:write"}})
 		if name == "deploys" {
