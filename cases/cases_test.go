@@ -34,7 +34,7 @@ var groups = []struct {
 	{"O", "payouts", false},
 	{"C", "discovery, catalog, strikes", true},
 	{"W", "web and CORS", true},
-	{"A", "admin", false},
+	{"A", "admin", true},
 	{"J", "jobs and webhooks", false},
 }
 

@@ -30,3 +30,9 @@ CREATE TABLE trial_wallets (
 CREATE INDEX trial_wallets_by_day ON trial_wallets (day);
 
 CREATE INDEX trial_days_by_day ON trial_days (day);
+
+-- The keys of our own scanners are known to every process by memory, so all are told of one that is made or ends, and of an admin who is none any more.
+CREATE TRIGGER api_keys_scanners AFTER INSERT OR UPDATE OF revoked_at ON api_keys
+	FOR EACH ROW WHEN (NEW.scopes = ARRAY['scanner']) EXECUTE FUNCTION notify_changed('accounts');
+CREATE TRIGGER admins_changed AFTER INSERT OR UPDATE ON admins
+	FOR EACH ROW EXECUTE FUNCTION notify_changed('accounts');

@@ -126,7 +126,7 @@ func TestPlans_WhoMeetsALimitIsToldOfThePlanAndTheNext(t *testing.T) {
 		}
 	}
 	made("as many trial calls as the plan has", list("one", endpoint("/0", "100")))
-	limited("one trial call more", add("/1", "101"), "trial_calls_per_day", 100, "pro", 1000, "the free plan has 100 trial calls a day for an endpoint; pro has 1\u202f000")
+	limited("one trial call more", add("/1", "101"), "trial_calls_per_day", 100, "pro", 1000, "the free plan has 100 trial calls a day for an endpoint; pro has 1,000")
 	for i := 1; i < 10; i++ {
 		made("an endpoint", add("/"+string(rune('0'+i)), "0"))
 	}

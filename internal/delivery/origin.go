@@ -27,8 +27,8 @@ func (p *Path) isOwner(r Request) bool {
 	return known && (byWallet || slices.Contains(owner.Addresses, r.Source))
 }
 
-// originOf is the one place where it is decided whose traffic a request is, and with that whether it is evidence. own are our own addresses, foundAt says
-// whether a service answers at an address, and isOwner whether its owner pays, signs in or was seen there. All three are read from memory: what they do
+// originOf is the one place where it is decided whose traffic a request is, and with that whether it is evidence. own are our own addresses, Request.Scanner
+// says that a scanner of ours showed its key, foundAt whether a service answers at an address, and isOwner whether its owner pays, signs in or was seen there. All of them are read from memory: what they do
 // not know yet is a caller like any other.
 //
 // A provider stays one whatever headers it sends: else one of them would make its calls count, and a success of its own clear its strikes. Where the
@@ -36,7 +36,7 @@ func (p *Path) isOwner(r Request) bool {
 // that is the safe side.
 func originOf(r Request, own []netip.Prefix, foundAt func(*catalog.Service, netip.Addr) bool, isOwner func(Request) bool) call.Origin {
 	switch {
-	case !r.Stranger && slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(r.Source) }):
+	case r.Scanner, !r.Stranger && slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(r.Source) }):
 		return call.Own
 	case foundAt(r.Target.Service, r.Source), isOwner(r):
 		return call.Provider
@@ -45,3 +45,6 @@ func originOf(r Request, own []netip.Prefix, foundAt func(*catalog.Service, neti
 	}
 	return call.External
 }
+
+// IsScanner says whether a token is the key of one of our own scanners. What it says goes into Request.Scanner.
+func (p *Path) IsScanner(token string) bool { return p.Scanner != nil && p.Scanner(token, p.Now()) }

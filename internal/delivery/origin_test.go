@@ -19,6 +19,7 @@ func TestOriginOf_OwnAddressesProvidersAndStrangersAreToldApart(t *testing.T) {
 	at := map[netip.Addr]bool{netip.MustParseAddr("203.0.113.9"): true, netip.MustParseAddr("192.0.2.9"): true}
 	foundAt := func(s *catalog.Service, a netip.Addr) bool { return s == service && at[a] }
 	none, key, theirs := common.Address{}, common.Address{0x0a}, common.Address{0x0b}
+	scanner := common.Address{0x5c} // stands for a request with the key of one
 	office := netip.MustParseAddr("203.0.113.77")
 	isOwner := func(r Request) bool {
 		return r.Target.Service == service && (r.wallet == key || r.Source == office)
@@ -49,13 +50,16 @@ func TestOriginOf_OwnAddressesProvidersAndStrangersAreToldApart(t *testing.T) {
 		"the owner's wallet with a header more":       {service, "198.51.100.1", true, key, call.Provider},
 		"the owner's wallet from one of ours":         {service, "192.0.2.5", false, key, call.Own},
 		"a header more from one of ours":              {service, "192.0.2.5", true, key, call.Provider},
+		"a scanner with its key, from anywhere":       {service, "198.51.100.1", false, scanner, call.Own},
+		"with a header more, too":                     {service, "198.51.100.1", true, scanner, call.Own},
+		"and from where the service is":               {service, "203.0.113.9", false, scanner, call.Own},
 		"where the owner was seen":                    {service, "203.0.113.77", false, none, call.Provider},
 		"with the wallet of somebody":                 {service, "203.0.113.77", false, theirs, call.Provider},
 		"with a header more":                          {service, "203.0.113.77", true, none, call.Provider},
 		"beside where the owner was seen":             {service, "203.0.113.78", false, none, call.External},
 		"where the owner was seen, another's service": {other, "203.0.113.77", false, none, call.External},
 	} {
-		r := Request{Target: catalog.Target{Service: tt.service}, Source: netip.MustParseAddr(tt.source), Stranger: tt.stranger, wallet: tt.wallet}
+		r := Request{Target: catalog.Target{Service: tt.service}, Source: netip.MustParseAddr(tt.source), Stranger: tt.stranger, wallet: tt.wallet, Scanner: tt.wallet == scanner}
 		if got := originOf(r, own, foundAt, isOwner); got != tt.want {
 			t.Errorf("%s: origin %s, want %s", name, got, tt.want)
 		}

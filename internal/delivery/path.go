@@ -108,6 +108,8 @@ type Config struct {
 	// OwnerOf returns what is known of an account that owns listings, as identity.Board does; nil: nothing. It reads memory alone: it is asked on the way
 	// of every call.
 	OwnerOf func(account uuid.UUID) (identity.Owner, bool)
+	// Scanner says whether a token is the key of one of our own scanners, as identity.Board does; nil: none is. It reads memory alone.
+	Scanner func(token string, now time.Time) bool
 }
 
 // Path is the paid path and the trial path.

@@ -31,6 +31,8 @@ type Request struct {
 	Header   http.Header
 	Body     *Body
 	Source   netip.Addr // of the caller, after configured proxies
+	// Scanner says that one of our own scanners asks: it showed its key.
+	Scanner bool
 	// Stranger says that Source is not known to be the caller's own: see Path.originOf.
 	Stranger bool
 	// Responder takes the answer of an endpoint that streams; nil where the caller's connection can carry no stream.

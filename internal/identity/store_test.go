@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -365,5 +366,59 @@ func TestDeleteExpired_ForgetsWhatIsOfNoUseAndKeepsWhoHasSomething(t *testing.T)
 	}
 	if _, err := d.store.ByID(t.Context(), d.db, own.ID); err != nil {
 		t.Error(err)
+	}
+}
+
+// Every process hears of what the board holds, and of nothing else: most requests change nothing.
+func TestChannel_TellsOfAnOwnerItsPlanAndANewAddress(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	key, _ := newKey(t)
+	own := d.entered(t, key).Account
+	conn, err := d.db.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(t.Context(), "LISTEN "+identity.Channel+"; LISTEN done"); err != nil {
+		t.Fatal(err)
+	}
+	exec := func(sql string, args ...any) func() error {
+		return func() error {
+			_, err := d.db.Exec(t.Context(), sql, args...)
+			return err
+		}
+	}
+	const service = `INSERT INTO services (id, slug, name, base_url, probe_method, probe_path, probe_statuses, owner_id, state_cause, state_actor, state_by)
+		VALUES ($1, $2, 'Weather', 'https://api.example', 'GET', '/', '200', $3, 'created', 'owner', 'wallet')`
+	for name, tt := range map[string]struct {
+		do   func() error
+		told bool
+	}{
+		"a service of an account":     {exec(service, call.NewID(), "mine", own.ID), true},
+		"a service of the operator":   {exec(service, call.NewID(), "ours", nil), false},
+		"another plan":                {exec(`UPDATE accounts SET plan = 'pro'`), true},
+		"a moment":                    {exec(`UPDATE accounts SET last_seen_at = market_now()`), false},
+		"an address":                  {func() error { return d.store.Saw(t.Context(), d.db, own.ID, netip.MustParseAddr("203.0.113.9")) }, true},
+		"an address that was seen":    {func() error { return d.store.Saw(t.Context(), d.db, own.ID, home) }, false},
+		"a session that is looked at": {func() error { _, _, err := d.store.OfSession(t.Context(), d.db, "mkses_"); return err }, false},
+	} {
+		if err := errors.Join(tt.do(), exec("NOTIFY done")()); err != nil {
+			t.Fatal(name, err)
+		}
+		told := false
+		for {
+			n, err := conn.Conn().WaitForNotification(t.Context())
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if n.Channel == "done" {
+				break
+			}
+			told = true
+		}
+		if told != tt.told {
+			t.Errorf("%s: told %v", name, told)
+		}
 	}
 }

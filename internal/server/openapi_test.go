@@ -18,6 +18,7 @@ import (
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/delivery"
+	"market/internal/identity"
 	"market/internal/letter"
 	"market/internal/money"
 	"market/internal/payment"
@@ -52,7 +53,7 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 	paths, _ := openDocument(t).at("/paths")
 	for path, item := range paths.(map[string]any) {
 		for name := range item.(map[string]any) {
-			if name != "parameters" {
+			if name != "parameters" && name != "description" {
 				described = append(described, strings.ToUpper(name)+" "+path)
 			}
 		}
@@ -290,5 +291,43 @@ func TestOpenAPI_IsServedUnderThePublicURL(t *testing.T) {
 	want["servers"] = []any{map[string]any{"url": "https://shop.example"}}
 	if !reflect.DeepEqual(served, any(want)) {
 		t.Error("more than the server's URL differs from the document")
+	}
+}
+
+// Who may use an operation is in the document, as the table of routes has it.
+func TestOpenAPI_SaysOfEachRouteWhoMayUseIt(t *testing.T) {
+	t.Parallel()
+	d := openDocument(t)
+	s := newTestServer()
+	for _, r := range slices.Concat(s.callRoutes(), s.apiRoutes(), s.adminRoutes()) {
+		path := strings.Replace(strings.Replace(parameter.ReplaceAllString(r.path, "{$1}"), "/sources/*", "/sources/{name}/try", 1), "/*", "/{service}/{path}", 1)
+		found, _ := d.at("/paths/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(path) + "/" + strings.ToLower(r.method))
+		operation, _ := found.(map[string]any)
+		var got []string
+		needs, _ := operation["security"].([]any)
+		for _, scheme := range needs {
+			for name := range scheme.(map[string]any) { //nolint:forcetypeassert // the document is ours
+				got = append(got, name)
+			}
+		}
+		var want []string
+		switch r.access {
+		case account:
+			want = []string{"session"}
+		case admin, owner, seller:
+			want = []string{"adminToken", "session"}
+		case anyone, reader, visitor, adminDoor, adminPage, accountDoor, accountPage, accessEnd:
+		}
+		if want != nil && r.scope != "" {
+			want = append(want, "apiKey")
+		}
+		scope, _ := operation["x-scope"].(string)
+		if !slices.Equal(got, want) || want != nil && scope != string(r.scope) {
+			t.Errorf("%s %s: %q and the scope %q, want %q and %q", r.method, r.path, got, scope, want, r.scope)
+		}
+	}
+	scopes := d.enum(t, "/components/schemas/Scope")
+	if !slices.Equal(scopes, words(identity.Scopes())) {
+		t.Errorf("scopes %q", scopes)
 	}
 }
