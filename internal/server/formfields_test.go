@@ -112,7 +112,7 @@ func TestTypedForm_TellsAllProblemsBesideTheirFields(t *testing.T) {
 	}
 	beside, others := besideFields(fields, form.sets...)
 	for name, want := range map[string]string{"slug": "must have lower-case", "tags": "number 2: must have", "name": "is required", "base_url": "is required", "probe.path": "is required",
-		"endpoint.input_schema": "is not JSON", "endpoint.output_example": "n"} {
+		"endpoint.input_schema": "JSON", "endpoint.output_example": "n"} {
 		if name == "probe.path" {
 			continue // the whole probe is missing, which stands beside its first field
 		}
