@@ -16,3 +16,8 @@ var Style []byte
 //
 //go:embed static/favicon.svg
 var Icon []byte
+
+// SignIn is the one script of all pages: it asks the wallet of a browser to sign. Only the page that signs in runs it.
+//
+//go:embed static/signin.js
+var SignIn []byte

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"market/internal/caller"
-	"market/internal/chain"
 )
 
 // Exit codes of `market call`, on which scripts rely; every other error is exitFailure.
@@ -158,20 +157,9 @@ func (o *callOptions) client() (*caller.Client, error) {
 	if o.payment != "" {
 		return client, nil // it is signed already
 	}
-	text := os.Getenv("MARKET_CALLER_KEY")
-	if o.keyFile != "" {
-		data, err := os.ReadFile(o.keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("read the key: %w", err)
-		}
-		text = string(data)
-	}
-	if text == "" {
-		return nil, errors.New("no key to pay with: give --key-file or set MARKET_CALLER_KEY")
-	}
 	var err error
-	if client.Key, err = chain.ParseKey(strings.TrimSpace(text)); err != nil {
-		return nil, fmt.Errorf("read the key: %w", err)
+	if client.Key, err = readKey(o.keyFile, "MARKET_CALLER_KEY", "pay with"); err != nil {
+		return nil, err
 	}
 	return client, nil
 }

@@ -28,7 +28,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServeCommand(), newFacilitatorCommand(), newCallCommand(), newMigrateCommand(), newAdminCommand(), newVerifyReceiptCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newFacilitatorCommand(), newCallCommand(), newMigrateCommand(), newAdminCommand(), newProviderCommand(), newVerifyReceiptCommand(), newVersionCommand())
 	return root
 }
 

@@ -33,7 +33,7 @@ const (
 	adminDoor   // the sign-in to the admin's pages: anyone, by forms of ours
 	adminPage   // an admin who signed in with the token, or with a wallet that has the role now
 	accountDoor // the sign-in of sellers: anyone, by forms of ours
-	accountPage // an account that signed in
+	accountPage // an account that signed in, and at the pages of a service :slug its owner
 
 	accessEnd // keep last
 )

@@ -45,15 +45,20 @@ func (s *Server) appeal(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	draft, err := catalog.ParseAppeal(body)
-	if err != nil {
-		return err
-	}
-	made, err := s.review.Appeal(c.Request().Context(), c.Param("slug"), authorOf(c), draft)
+	made, err := s.makeAppeal(c, body)
 	if err != nil {
 		return err
 	}
 	return s.writeJSON(c, http.StatusCreated, typeJSON, appealViewOf(made))
+}
+
+// makeAppeal says what a provider says to a strike, or to where its service went, by the document of the API.
+func (s *Server) makeAppeal(c echo.Context, body []byte) (delivery.Appeal, error) {
+	draft, err := catalog.ParseAppeal(body)
+	if err != nil {
+		return delivery.Appeal{}, err
+	}
+	return s.review.Appeal(c.Request().Context(), c.Param("slug"), authorOf(c), draft)
 }
 
 // listAppeals serves GET /api/v1/services/{slug}/appeals, the newest first. The cursor is the id of the last one that was shown.

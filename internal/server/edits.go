@@ -19,37 +19,46 @@ func (s *Server) editService(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
+	view, err := s.editListing(c, body)
 	if err != nil {
 		return err
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, view)
+}
+
+// editListing changes what the service of a route says of itself, by the document of the API.
+func (s *Server) editListing(c echo.Context, body []byte) (serviceView, error) {
+	before, err := s.store.Find(c.Request().Context(), s.db, c.Param("slug"))
+	if err != nil {
+		return serviceView{}, err
 	}
 	draft, err := before.ParsePatch(body, s.rules)
 	if err != nil {
-		return err
+		return serviceView{}, err
 	}
 	if draft.BaseURL != before.BaseURL {
 		if err := s.vetHost(c, baseURLMember, draft.BaseURL); err != nil {
-			return err
+			return serviceView{}, err
 		}
 	}
 	if err := s.vetWebhook(c, before.Notices, draft.Notices); err != nil {
-		return err
+		return serviceView{}, err
 	}
 	edited, err := s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
 		return s.store.EditService(c.Request().Context(), tx, c.Param("slug"), s.editOf(c, body), s.rules)
 	})
 	if err != nil {
-		return err
+		return serviceView{}, err
 	}
 	view, err := s.ownersView(c, &edited.Service)
 	if err != nil {
-		return err
+		return serviceView{}, err
 	}
 	view.Notices = noticesViewOf(edited.Service.Notices, edited.NoticeSecret)
 	if edited.Service.ProbeID() != before.ProbeID() {
 		view.Checks = []checkView{s.checkProbe(c, s.asSold(&edited.Service))}
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, view)
+	return view, nil
 }
 
 // editEndpoint serves PATCH /api/v1/services/{slug}/endpoints/{id}. The price before stays acceptable for the quote validity.
@@ -58,17 +67,22 @@ func (s *Server) editEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	id, err := idParam(c)
-	if err != nil {
-		return err
-	}
-	edited, err := s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
-		return s.store.EditEndpoint(c.Request().Context(), tx, c.Param("slug"), id, s.editOf(c, body), s.rules)
-	})
+	edited, err := s.changeEndpoint(c, body)
 	if err != nil {
 		return err
 	}
 	return s.writeChanged(c, http.StatusOK, &edited.Service, edited.Endpoint)
+}
+
+// changeEndpoint changes the endpoint of a route, by the document of the API.
+func (s *Server) changeEndpoint(c echo.Context, body []byte) (catalog.Edited, error) {
+	id, err := idParam(c)
+	if err != nil {
+		return catalog.Edited{}, err
+	}
+	return s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
+		return s.store.EditEndpoint(c.Request().Context(), tx, c.Param("slug"), id, s.editOf(c, body), s.rules)
+	})
 }
 
 // edit makes one change of a listing in one transaction, and lets everybody see it.

@@ -53,6 +53,14 @@ type newNoticeSecretView struct {
 
 // newNoticeSecret serves POST /api/v1/services/{slug}/notices/secret. The secret before it signs beside it for a day.
 func (s *Server) newNoticeSecret(c echo.Context) error {
+	view, err := s.makeNoticeSecret(c)
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
+}
+
+func (s *Server) makeNoticeSecret(c echo.Context) (newNoticeSecretView, error) {
 	var (
 		secret config.Secret
 		madeAt time.Time
@@ -62,10 +70,9 @@ func (s *Server) newNoticeSecret(c echo.Context) error {
 		return edited, err
 	})
 	if err != nil {
-		return err
+		return newNoticeSecretView{}, err
 	}
-	return s.writeJSON(c, http.StatusCreated, typeJSON, newNoticeSecretView{Secret: secret.Reveal(), MadeAt: timeJSON(madeAt),
-		OldSignsTo: timeJSON(madeAt.Add(catalog.NoticeSecretBeside))})
+	return newNoticeSecretView{Secret: secret.Reveal(), MadeAt: timeJSON(madeAt), OldSignsTo: timeJSON(madeAt.Add(catalog.NoticeSecretBeside))}, nil
 }
 
 // A letterView is what a provider was told, and what became of that.
@@ -134,23 +141,29 @@ func (s *Server) listLetters(c echo.Context) error {
 
 // sendLetterAgain serves POST /api/v1/services/{slug}/notices/{id}/resend: by the channels by which it failed, and by no other.
 func (s *Server) sendLetterAgain(c echo.Context) error {
-	id, err := idParam(c)
+	again, err := s.sendAgain(c)
 	if err != nil {
 		return err
+	}
+	return s.writeJSON(c, http.StatusAccepted, typeJSON, s.letterViewOf(again))
+}
+
+func (s *Server) sendAgain(c echo.Context) (letter.Logged, error) {
+	id, err := idParam(c)
+	if err != nil {
+		return letter.Logged{}, err
 	}
 	ctx := c.Request().Context()
 	service, err := s.store.Find(ctx, s.db, c.Param("slug"))
 	if err != nil {
-		return err
+		return letter.Logged{}, err
 	}
 	again, err := letter.Store{}.Again(ctx, s.db, service.ID, id)
 	switch {
 	case errors.Is(err, letter.ErrNone):
-		return refusal.New(call.NotFound, "the service has no such notice")
+		return letter.Logged{}, refusal.New(call.NotFound, "the service has no such notice")
 	case errors.Is(err, letter.ErrNothingFailed):
-		return refusal.New(call.Conflict, "no channel of this notice has failed: each has taken it, or was not asked yet")
-	case err != nil:
-		return err
+		return letter.Logged{}, refusal.New(call.Conflict, "no channel of this notice has failed: each has taken it, or was not asked yet")
 	}
-	return s.writeJSON(c, http.StatusAccepted, typeJSON, s.letterViewOf(again))
+	return again, err
 }

@@ -51,6 +51,8 @@ type frame struct {
 	Unlisted  bool     // search engines are to leave it out
 	Searching bool     // it has a search of its own, or is no place for one
 	Admin     *adminBar
+	Account   *accountBar
+	Script    string // address of the script; empty on every page but the one that signs in
 }
 
 func (s *Server) frame() frame {
@@ -90,15 +92,20 @@ func byBrowser(r *http.Request) bool {
 	return wantsPage(r) && strings.Contains(r.UserAgent(), "Mozilla")
 }
 
-// writePage writes a page that no cache may keep.
+// writePage writes a page that no cache may keep, and that runs nothing.
 func (s *Server) writePage(c echo.Context, status int, t *template.Template, page any) error {
+	return s.writePageUnder(c, status, pagePolicy, t, page)
+}
+
+// writePageUnder is writePage for the page that may run a script of ours.
+func (s *Server) writePageUnder(c echo.Context, status int, policy string, t *template.Template, page any) error {
 	var body bytes.Buffer
 	if err := t.Execute(&body, page); err != nil {
 		return fmt.Errorf("render the page of %s: %w", c.Path(), err)
 	}
 	h := c.Response().Header()
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Content-Security-Policy", policy)
 	if h.Get("Referrer-Policy") == "" {
 		h.Set("Referrer-Policy", "no-referrer")
 	}

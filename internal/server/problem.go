@@ -104,7 +104,7 @@ func (s *Server) writeError(err error, c echo.Context) {
 		setRetryAfter(c.Response().Header(), no.Until.Sub(s.now()))
 	}
 	logOf(c).reason = no.Reason
-	if method := c.Request().Method; byBrowser(c.Request()) && (method == http.MethodGet || method == http.MethodHead || forAdmins(c)) {
+	if method := c.Request().Method; byBrowser(c.Request()) && (method == http.MethodGet || method == http.MethodHead || forAdmins(c) || forAccounts(c)) {
 		err := s.writePage(c, p.Status, problemTemplate, s.problemPage(p, c.Request().URL.Path, logOf(c).service))
 		if err == nil {
 			return

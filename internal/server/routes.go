@@ -116,6 +116,7 @@ func (s *Server) pageRoutes() []route {
 	all := []route{
 		{"HEAD", "/", visitor, "", s.index},
 		{"GET", "/style.css", visitor, "", s.asset("text/css; charset=utf-8", web.Style)},
+		{"GET", "/signin.js", visitor, "", s.asset("text/javascript; charset=utf-8", web.SignIn)},
 		{"GET", "/favicon.svg", visitor, "", s.asset("image/svg+xml", web.Icon)},
 		{"GET", "/favicon.ico", visitor, "", s.asset("image/svg+xml", web.Icon)},
 	}
@@ -127,11 +128,6 @@ func (s *Server) pageRoutes() []route {
 		{"", "/rules", visitor, "", s.rulesTable},
 		{"", "/docs/:name", visitor, "", guide},
 	})...)
-}
-
-// accountPageRoutes are the pages of sellers. They show what the API tells, and change by what it calls.
-func (s *Server) accountPageRoutes() []route {
-	return nil
 }
 
 // adminPageRoutes are the pages on which an admin looks and decides. They show what the admin API tells, and decide by what it calls.

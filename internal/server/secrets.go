@@ -43,17 +43,22 @@ func (s *Server) setHeaders(c echo.Context, merge bool) error {
 	if err != nil {
 		return err
 	}
-	change, err := catalog.ParseHeaders(body, merge)
-	if err != nil {
-		return err
-	}
-	edited, err := s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
-		return s.store.EditHeaders(c.Request().Context(), tx, c.Param("slug"), change, s.editOf(c, body))
-	})
+	edited, err := s.editHeaders(c, body, merge)
 	if err != nil {
 		return err
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"headers": headerViews(edited.Service.Headers)})
+}
+
+// editHeaders changes the headers of the service of a route, by the document of the API.
+func (s *Server) editHeaders(c echo.Context, body []byte, merge bool) (catalog.Edited, error) {
+	change, err := catalog.ParseHeaders(body, merge)
+	if err != nil {
+		return catalog.Edited{}, err
+	}
+	return s.edit(c, func(tx pgx.Tx) (catalog.Edited, error) {
+		return s.store.EditHeaders(c.Request().Context(), tx, c.Param("slug"), change, s.editOf(c, body))
+	})
 }
 
 // newSecret serves POST /api/v1/services/{slug}/secret.
@@ -62,9 +67,18 @@ func (s *Server) newSecret(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	after, err := catalog.ParseSecretChange(body)
+	view, err := s.makeSecret(c, body)
 	if err != nil {
 		return err
+	}
+	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
+}
+
+// makeSecret gives the service of a route another secret, which the view shows once.
+func (s *Server) makeSecret(c echo.Context, body []byte) (secretView, error) {
+	after, err := catalog.ParseSecretChange(body)
+	if err != nil {
+		return secretView{}, err
 	}
 	var secret config.Secret
 	var since time.Time
@@ -73,7 +87,7 @@ func (s *Server) newSecret(c echo.Context) error {
 		return edited, err
 	})
 	if err != nil {
-		return err
+		return secretView{}, err
 	}
-	return s.writeJSON(c, http.StatusCreated, typeJSON, secretView{Value: secret.Reveal(), Since: timeJSON(since)})
+	return secretView{Value: secret.Reveal(), Since: timeJSON(since)}, nil
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/identity"
+	"market/internal/refusal"
 )
 
 // accountHome is where the pages of sellers begin.
@@ -85,7 +87,7 @@ func (s *Server) byCookie(c echo.Context, name string) (identity.Principal, page
 	return p, pageSession{form: walletForm(cookie.Value), ends: p.Expires, token: cookie.Value}, true, nil
 }
 
-// sellerSignedIn asks for the session of a wallet. Whoever has none is led to the sign-in.
+// sellerSignedIn asks for the session of a wallet, and at the pages of a service for that of its owner. Whoever has none is led to the sign-in.
 func (s *Server) sellerSignedIn(next echo.HandlerFunc) echo.HandlerFunc {
 	return s.privately(func(c echo.Context) error {
 		p, current, ok, err := s.byCookie(c, s.accountCookie())
@@ -97,11 +99,15 @@ func (s *Server) sellerSignedIn(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		c.Set(sessionKey, current)
 		let(c, p, catalog.ActorOwner)
+		if slug := c.Param("slug"); slug != "" {
+			of, err := s.store.OwnerOf(c.Request().Context(), s.db, slug)
+			switch {
+			case err != nil:
+				return err
+			case !p.Owns(of):
+				return refusal.New(call.Forbidden, "the service is another account's")
+			}
+		}
 		return next(c)
 	})
-}
-
-// askSellerToSignIn stands for a page of a seller who is not signed in.
-func (s *Server) askSellerToSignIn(c echo.Context) error {
-	return c.Redirect(http.StatusSeeOther, accountHome+"/sign-in")
 }

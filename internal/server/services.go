@@ -22,15 +22,25 @@ func (s *Server) createService(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	draft, err := catalog.ParseDraft(body, s.rules)
+	view, err := s.create(c, body)
 	if err != nil {
 		return err
 	}
+	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
+}
+
+// create lists a service by the document of the API, which forms are made into as well. The view has what is shown once: the secrets, and how the first
+// check went.
+func (s *Server) create(c echo.Context, body []byte) (serviceView, error) {
+	draft, err := catalog.ParseDraft(body, s.rules)
+	if err != nil {
+		return serviceView{}, err
+	}
 	if err := s.vetHost(c, baseURLMember, draft.BaseURL); err != nil {
-		return err
+		return serviceView{}, err
 	}
 	if err := s.vetWebhook(c, catalog.Notices{}, draft.Notices); err != nil {
-		return err
+		return serviceView{}, err
 	}
 	draft.By, draft.Owner = authorOf(c), ownerFor(c)
 	var made catalog.Service
@@ -50,14 +60,14 @@ func (s *Server) createService(c echo.Context) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return serviceView{}, err
 	}
 	s.reload(c)
 	c.Response().Header().Set(echo.HeaderLocation, s.publicURL+"/api/v1/services/"+made.Slug)
 	setRevision(c, &made)
 	view, err := s.ownersView(c, &made)
 	if err != nil {
-		return err
+		return serviceView{}, err
 	}
 	view.Secret.Value = secret.Reveal()
 	view.Notices = noticesViewOf(made.Notices, noticeSecret)
@@ -65,7 +75,7 @@ func (s *Server) createService(c echo.Context) error {
 	for _, e := range view.Endpoints {
 		s.logWarnings(made.Slug, e)
 	}
-	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
+	return view, nil
 }
 
 // asSold is a service with the secrets that its requests carry, which only the catalog has. Where the catalog could not be read, it is the service
@@ -114,6 +124,14 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 
 // retireService serves DELETE /api/v1/services/{slug}.
 func (s *Server) retireService(c echo.Context) error {
+	if err := s.retire(c); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// retire takes the service of a route off the shelf for good.
+func (s *Server) retire(c echo.Context) error {
 	_, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) error {
 		by, reason := authorOf(c), "retired by an admin"
 		if by.Actor == catalog.ActorOwner {
@@ -122,10 +140,7 @@ func (s *Server) retireService(c echo.Context) error {
 		_, err := s.store.Retire(c.Request().Context(), tx, service.ID, by, reason)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return err
 }
 
 // addEndpoint serves POST /api/v1/services/{slug}/endpoints.
@@ -134,23 +149,37 @@ func (s *Server) addEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	draft, err := catalog.ParseEndpointDraft(body, s.rules)
-	if err != nil {
-		return err
-	}
-	var made *catalog.Endpoint
-	service, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) (err error) {
-		made, err = s.store.AddEndpoint(c.Request().Context(), tx, service.ID, draft, authorOf(c))
-		return err
-	})
+	service, made, err := s.putEndpoint(c, body)
 	if err != nil {
 		return err
 	}
 	return s.writeChanged(c, http.StatusCreated, &service, made)
 }
 
+// putEndpoint adds an endpoint to the service of a route, by the document of the API.
+func (s *Server) putEndpoint(c echo.Context, body []byte) (catalog.Service, *catalog.Endpoint, error) {
+	draft, err := catalog.ParseEndpointDraft(body, s.rules)
+	if err != nil {
+		return catalog.Service{}, nil, err
+	}
+	var made *catalog.Endpoint
+	service, err := s.change(c, func(tx pgx.Tx, service *catalog.Service) (err error) {
+		made, err = s.store.AddEndpoint(c.Request().Context(), tx, service.ID, draft, authorOf(c))
+		return err
+	})
+	return service, made, err
+}
+
 // retireEndpoint serves DELETE /api/v1/services/{slug}/endpoints/{id}.
 func (s *Server) retireEndpoint(c echo.Context) error {
+	if err := s.takeEndpoint(c); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// takeEndpoint takes the endpoint of a route off the shelf for good.
+func (s *Server) takeEndpoint(c echo.Context) error {
 	endpoint, _, err := s.endpointOf(c)
 	if err != nil {
 		return err
@@ -159,10 +188,7 @@ func (s *Server) retireEndpoint(c echo.Context) error {
 		_, err := s.store.RetireEndpoint(c.Request().Context(), tx, service, endpoint.ID, authorOf(c))
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return err
 }
 
 // reload lets whoever changed the catalog see the change here with the next request. Other replicas hear of it by a notification.

@@ -80,8 +80,12 @@ func (s *Server) privately(next echo.HandlerFunc) echo.HandlerFunc {
 
 // formOf reads a form, which has to carry the token of the session. False: it was answered with a page.
 func (s *Server) formOf(c echo.Context) (url.Values, bool, error) {
+	return s.formUpTo(c, adminFormBytesMax)
+}
+
+func (s *Server) formUpTo(c echo.Context, bytesMax int64) (url.Values, bool, error) {
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, adminFormBytesMax)
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, bytesMax)
 	if err := r.ParseForm(); err != nil {
 		return nil, false, s.writeAdminProblem(c, http.StatusBadRequest, "This form cannot be read", "It did not arrive whole, or is larger than a form of ours")
 	}
@@ -191,10 +195,14 @@ func (s *Server) adminFrame(c echo.Context, at string) frame {
 	return f
 }
 
-// writeAdminProblem tells an admin in words why something was not done. The page ends the detail with a full stop, as it does that of a refusal.
+// writeAdminProblem tells an admin or a seller in words why something was not done. The page ends the detail with a full stop, as it does that of a refusal.
 func (s *Server) writeAdminProblem(c echo.Context, status int, headline, detail string) error {
-	return s.writePage(c, status, problemTemplate, problemPage{frame: s.adminFrame(c, ""), Status: strconv.Itoa(status), Headline: headline, Detail: detail,
-		Next: "Go back to the admin's pages, and look at what is there now."})
+	page := problemPage{frame: s.adminFrame(c, ""), Status: strconv.Itoa(status), Headline: headline, Detail: detail,
+		Next: "Go back to the admin's pages, and look at what is there now."}
+	if forAccounts(c) {
+		page.frame, page.Next = s.accountFrame(c, ""), "Go back to your services, and look at what is there now."
+	}
+	return s.writePage(c, status, problemTemplate, page)
 }
 
 var signInTemplate = adminTemplate("signin")

@@ -26,8 +26,9 @@ const tooWide = `(() => { const w = document.documentElement.clientWidth
 	return [...document.querySelectorAll('main *, header *, footer *')].filter(e => e.getBoundingClientRect().right > w + 1)
 		.slice(0, 5).map(e => e.tagName + '.' + e.className + ' ' + e.textContent.trim().slice(0, 40)).join('; ') || 'something' })()`
 
-// alive names whatever on the page could run, be it ours or a stranger's; empty where nothing can.
-const alive = `[...document.querySelectorAll('*')].filter(e => ['SCRIPT', 'IFRAME', 'OBJECT', 'EMBED', 'IMG', 'BASE'].includes(e.tagName) ||
+// alive names whatever on the page could run, be it ours or a stranger's, but the one script of the page that signs in; empty where nothing can.
+const alive = `[...document.querySelectorAll('*')].filter(e => !(e.tagName === 'SCRIPT' && e.getAttribute('src')?.startsWith('/signin.js?v=') &&
+	location.pathname.startsWith('/account/') && e.textContent === '')).filter(e => ['SCRIPT', 'IFRAME', 'OBJECT', 'EMBED', 'IMG', 'BASE'].includes(e.tagName) ||
 	[...e.attributes].some(a => a.name.startsWith('on') || a.name === 'style' || a.name === 'autofocus' || /^\s*(javascript|data):/i.test(a.value)))
 	.map(e => e.outerHTML.slice(0, 80)).join('; ')`
 
