@@ -15,6 +15,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/payment"
+	"market/internal/readiness"
 )
 
 // asking is a path that quotes the endpoints of one service, without a database, at a time that the test sets.
@@ -36,7 +37,7 @@ func newAsking(t testing.TB) *asking {
 	}
 	a := &asking{now: time.Unix(1_790_000_000, 0), service: &catalog.Service{Slug: "weather", Name: "Weather", State: catalog.Listed}}
 	usdc := chain.Asset{Address: common.Address{0x5d}, Decimals: 6, EIP712Name: "USDC", EIP712Version: "2"}
-	a.Path = NewPath(Config{
+	a.Path = NewPath(Config{Ready: readiness.New(nil, readiness.Options{Own: readiness.Terms{Budget: 20_000_000, Rate: 2_000_000, Burst: 2_000_000}}),
 		PublicURL: "https://market.test", QuoteValidity: 10 * time.Minute, Notary: payment.NewNotary(key), Now: func() time.Time { return a.now },
 		Catalog: catalog.New(time.Now, 10*time.Minute),
 		Rails:   []Rail{{Network: chain.Network{ID: network, ChainID: 84532, Assets: []chain.Asset{usdc}}, Treasury: key.Address()}},
@@ -192,6 +193,7 @@ func TestWarnings_SayWhatTheOwnerCanNotSee(t *testing.T) {
 		"nothing":                                   {func(*catalog.Endpoint) {}, nil},
 		"a price above what stock clients pay":      {func(e *catalog.Endpoint) { e.Prices[0].USD = decimal.RequireFromString("1.01") }, []string{"above $1:"}},
 		"a price above what stock v1 clients pay":   {func(e *catalog.Endpoint) { e.Prices[0].USD = decimal.RequireFromString("0.11") }, []string{"above $0.10"}},
+		"a price above what is settled at once":     {func(e *catalog.Endpoint) { e.Prices[0].USD = decimal.RequireFromString("2.000001") }, []string{"above $1:", "settles at most 2 USD at once"}},
 		"a price that both pay":                     {func(e *catalog.Endpoint) { e.Prices[0].USD = decimal.RequireFromString("0.1") }, nil},
 		"an example that is larger than the header": {func(e *catalog.Endpoint) { e.OutputExample = large }, []string{"no room for the bazaar", "offer-receipt"}},
 		"a schema that is larger than the header": {func(e *catalog.Endpoint) {

@@ -49,7 +49,7 @@ func (s *sender) Settle(context.Context, chain.Signed) chain.Settlement {
 // sweeping is a path over a shelf that is told what a chain says, and what the operator hears.
 func (s shelf) sweeping(says *fakeChain, to Settler) (p *Path, rail Rail, told *[]string) {
 	told = &[]string{}
-	p = NewPath(Config{DB: s.db, Recorder: s.recorder, OnError: func(err error) { *told = append(*told, err.Error()) }})
+	p = NewPath(Config{DB: s.db, Ready: lending(1), Recorder: s.recorder, OnError: func(err error) { *told = append(*told, err.Error()) }})
 	return p, Rail{Network: chain.Network{ID: network, Confirmations: 2, ServeAtDepth: 1}, Chain: says, Settler: to}, told
 }
 
