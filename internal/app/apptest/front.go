@@ -1,6 +1,8 @@
 package apptest
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -16,7 +18,18 @@ import (
 type Front struct {
 	*httptest.Server
 	instead atomic.Int64 // the status that it answers; 0: it passes on
+	hides   atomic.Bool  // it does not tell that the token is paused
 }
+
+// HidePause makes the question whether a token is paused one that is answered with no. A network whose token says that it is paused takes no payment at all;
+// so a payment gets as far as its settlement only where that is not known yet.
+func HidePause(body []byte) []byte {
+	const paused, zeroIsBlocked = `"0x5c975abb"`, `"0xfe575a870000000000000000000000000000000000000000000000000000000000000000"`
+	return bytes.ReplaceAll(body, []byte(paused), []byte(zeroIsBlocked))
+}
+
+// HidePause answers from here on that no token is paused.
+func (f *Front) HidePause() { f.hides.Store(true) }
 
 // NewFront starts one that passes on what it is asked.
 func NewFront(t testing.TB, chainURL string) *Front {
@@ -30,6 +43,14 @@ func NewFront(t testing.TB, chainURL string) *Front {
 		if status := f.instead.Load(); status != 0 {
 			http.Error(w, "not today", int(status))
 			return
+		}
+		if f.hides.Load() {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return // the caller is gone
+			}
+			body = HidePause(body)
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		}
 		r.URL.Path = "" // the chain is at no path of its own
 		chain.ServeHTTP(w, r)

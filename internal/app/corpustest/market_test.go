@@ -1,12 +1,14 @@
 package corpustest
 
 import (
+	"cmp"
 	"sync"
 	"testing"
 	"time"
 
 	"market/internal/app"
 	"market/internal/app/apptest"
+	"market/internal/devnet"
 	"market/internal/postgres"
 )
 
@@ -45,7 +47,13 @@ func (p *place) open(t testing.TB, rows int) *market {
 	t.Helper()
 	m := &market{t: t, names: &directory{}}
 	env := append([]string{"MARKET_TRUSTED_PROXIES=" + proxies, "MARKET_OWN_SOURCES=" + ownSources, "MARKET_REFUND_LIMIT=5/10m"}, p.env...)
-	m.World = apptest.StartWith(t, apptest.Setup{Burst: 100_000, Confirmations: p.confirmations, Quiet: true,
+	// A token that is paused is to be met by a payment, and not by the look at the network that would keep it away.
+	hidden := func(t testing.TB, chain *devnet.Chain) []string {
+		front := apptest.NewFront(t, chain.URL())
+		front.HidePause()
+		return []string{apptest.NetworksFile(t, cmp.Or(p.confirmations, 2), front.URL)}
+	}
+	m.World = apptest.StartWith(t, apptest.Setup{Prepare: hidden, Burst: 100_000, Confirmations: p.confirmations, Quiet: true,
 		Options: append([]app.Option{app.WithResolver(m.names)}, p.options...)}, env...)
 	if p.atOnce == 0 {
 		var passed func() int64

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+
+	"market/internal/app/apptest"
 )
 
 // A node stands between the market and the chain, as a provider of nodes does, and misbehaves when it is told to. Which method a request
@@ -66,6 +68,7 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the caller is gone
 	}
+	body = apptest.HidePause(body)
 	fails, held, first := n.rules(body)
 	if first != nil {
 		first()
