@@ -38,10 +38,10 @@ func TestPermits_NothingIsTakenThatCouldNotBePaidOrGivenBack(t *testing.T) {
 		}
 		apptest.Fails(rw, r)
 	}, nil).URL)
-	terms := w.Challenge(t, ask)
+	terms, other := w.Challenge(t, ask), apptest.Ask(w.List(t, "rests-not", apptest.Works, nil).URL)
 	closed := func(why string) {
 		t.Helper()
-		if a := w.Send(t, ask, ""); a.Status != http.StatusServiceUnavailable || a.Code() != "not_ready" || a.JSON["charged"] == true {
+		if a := w.Send(t, other, ""); a.Status != http.StatusServiceUnavailable || a.Code() != "not_ready" || a.JSON["charged"] == true {
 			t.Errorf("%s: %d %s", why, a.Status, a.Body)
 		}
 	}
