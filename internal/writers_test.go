@@ -23,6 +23,8 @@ var owners = map[string][]string{
 	"service_moves":      {}, // migrations do
 	"refusal_counts":     {"delivery"},
 	"trial_days":         {"delivery"},
+	"trial_networks":     {"delivery"},
+	"trial_wallets":      {"delivery"},
 	"calls":              {"delivery", "payment"},
 	"refunds":            {"refund", "delivery"},
 	"replicas":           {"replica"},

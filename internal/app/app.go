@@ -192,7 +192,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, Plans: plan.NewTerms(c.Plans, c.FeeBPS, c.Retention), PlanOf: a.planOf, RestoredAt: c.RestoredAt,
 		QuoteValidity: c.QuoteValidity, Notary: rails.notary(),
 		Refunds: delivery.RefundPolicy{Count: c.RefundLimit.Count, Window: c.RefundLimit.Window}, Grace: c.Grace, Streams: a.streams,
-		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources,
+		Answers: answer.NewStore(box), SignIn: signIn, Own: c.OwnSources, OwnerOf: a.owners.Owner, Scanner: a.owners.Scanner,
 		OnError: func(err error) { a.log.Error().Err(err).Msg("paid path") },
 	})
 	review := delivery.NewReview(a.db, policy)

@@ -1,8 +1,14 @@
 package app_test
 
 import (
+	"crypto/sha256"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"market/internal/app/apptest"
 	"market/internal/notify"
@@ -147,4 +153,119 @@ func TestOrigins_OurOwnSuccessClearsNothing(t *testing.T) {
 	if open := w.OpenStrikes(t, s.Slug); len(open) != 0 {
 		t.Errorf("open strikes after somebody's success: %v", open)
 	}
+}
+
+const ownedSQL = `
+WITH account AS (INSERT INTO accounts (id, wallet) VALUES ($1, $2)), seen AS (
+	INSERT INTO account_addresses (account_id, address, seen_at) SELECT $1, address, market_now() - ago
+	  FROM unnest($3::inet[], $4::interval[]) AS a (address, ago)
+)
+UPDATE services SET owner_id = $1 WHERE slug = $5`
+
+// A provider is one, too, by the wallet that its account is and by where that was used in the last 30 days: it can neither clear its strikes nor get one
+// by calls from anywhere else than its server. What it knows of that, the paid path has in memory.
+func TestOrigins_AnOwnersCallsMoveNothing(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t, "MARKET_TRUSTED_PROXIES=127.0.0.1/32")
+	const office, longAgo, elsewhere = "203.0.113.77", "203.0.113.88", "198.51.100.7"
+	key, wallet := apptest.NewKey(t)
+	w.Mint(t, wallet.Address(), 10*apptest.PriceUnits)
+	stranger := w.Payer(t, 10*apptest.PriceUnits)
+	s := w.List(t, "owned", apptest.Fails, map[string]any{"trial_calls_per_day": 20})
+	other := w.List(t, "anothers", apptest.Fails, map[string]any{"trial_calls_per_day": 20})
+	address := wallet.Address()
+	_, err := w.DB.Exec(t.Context(), ownedSQL, uuid.New(), address[:], []string{office, longAgo}, []time.Duration{29 * 24 * time.Hour, 31 * 24 * time.Hour}, s.Slug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := w.Replica(t) // it has read who owns what before it is asked
+	asking := func(s *apptest.Service, address string) apptest.Asking {
+		return from(at.At(t, apptest.Ask(s.URL)), address)
+	}
+	terms := w.Challenge(t, asking(s, elsewhere))
+	recorded := func(what string, a apptest.Answer, want string) {
+		t.Helper()
+		expect(t, what, a, http.StatusBadGateway, "upstream_5xx")
+		if d := w.Delivery(t, a.Call()); d.Origin != want {
+			t.Errorf("%s is recorded as %s from %s, want %s", what, d.Origin, d.Source, want)
+		}
+	}
+	trial := func(s *apptest.Service, address string, signed bool) apptest.Answer {
+		a := asking(s, address).Trial()
+		if signed {
+			a.Header.Set("SIGN-IN-WITH-X", signIn(t, w.URL, key, wallet.Address().Hex()))
+		}
+		return at.Send(t, a, "")
+	}
+	recorded("a call that the owner's wallet pays", at.Pay(t, wallet, terms, asking(s, elsewhere)), "provider")
+	recorded("a trial call that it signs in to", trial(s, elsewhere, true), "provider")
+	recorded("a trial call from the owner's office", trial(s, office, false), "provider")
+	recorded("a call from there with anybody's wallet", at.Pay(t, stranger, terms, asking(s, office)), "provider")
+	if open, rest := w.OpenStrikes(t, s.Slug), w.Rest(t, s.Slug); len(open) != 0 || rest != 0 {
+		t.Errorf("the owner's calls moved something: strikes %v, rest %s", open, rest)
+	}
+	recorded("the owner's trial of another's service", trial(other, office, true), "external")
+	recorded("a trial call from where the owner was too long ago", trial(s, longAgo, false), "external")
+	if open := w.OpenStrikes(t, s.Slug); len(open) != 1 {
+		t.Fatalf("open strikes after somebody's call: %v, want one", open)
+	}
+	w.Shift(t, restOver)
+	s.Do(apptest.Works)
+	if a := trial(s, elsewhere, true); a.Status != http.StatusOK || len(w.OpenStrikes(t, s.Slug)) != 1 {
+		t.Errorf("the owner's success: %d, open strikes %v; want the one", a.Status, w.OpenStrikes(t, s.Slug))
+	}
+}
+
+const scannerSQL = `
+WITH account AS (INSERT INTO accounts (id, wallet) VALUES ($1, $2)), role AS (INSERT INTO admins (wallet, source, granted_by) VALUES ($2, 'admin', 'a test'))
+INSERT INTO api_keys (id, account_id, name, token_hash, hint, scopes) VALUES ($3, $1, 'monitoring', $4, 'AAAA', '{scanner}')`
+
+// A scanner of ours that has no address of ours shows its key. What every process knows of the keys it has in memory, and hears of by a notification; one
+// that is none is told, because its failures would count as anybody's.
+func TestOrigins_AScannerIsKnownByItsKey(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t, "MARKET_TRUSTED_PROXIES=127.0.0.0/8")
+	s := w.List(t, "scanned", apptest.Fails, map[string]any{"trial_calls_per_day": 20})
+	token := "mkk_" + strings.Repeat("A", 43)
+	scan := func(trial bool, keys ...string) apptest.Asking {
+		a := from(apptest.Ask(s.URL), "198.51.100.7")
+		if trial {
+			a = a.Trial()
+		}
+		a.Header["Market-Scanner"] = keys
+		return a
+	}
+	refused := func(what string, a apptest.Answer) {
+		t.Helper()
+		expect(t, what, a, http.StatusUnauthorized, "unauthorized")
+		if strings.Contains(string(a.Body), token) {
+			t.Errorf("%s: the answer repeats the key: %s", what, a.Body)
+		}
+	}
+	refused("a key that nobody made", w.Send(t, scan(true, token), ""))
+	refused("no key", w.Send(t, scan(false, ""), ""))
+	untouched(t, w, s)
+
+	wallet, key, digest := common.Address{0x5c}, uuid.New(), sha256.Sum256([]byte(token))
+	if _, err := w.DB.Exec(t.Context(), scannerSQL, uuid.New(), wallet[:], key, digest[:]); err != nil {
+		t.Fatal(err)
+	}
+	apptest.Eventually(t, "the key is known", func() bool { return w.Send(t, scan(false, token), "").Status == http.StatusPaymentRequired })
+	refused("two keys", w.Send(t, scan(true, token, token), ""))
+	payer := w.Payer(t, apptest.PriceUnits)
+	for what, a := range map[string]apptest.Answer{
+		"a trial": w.Send(t, scan(true, token), ""), "a paid call": w.Pay(t, payer, w.Challenge(t, scan(false, token)), scan(false, token)),
+	} {
+		expect(t, what, a, http.StatusBadGateway, "upstream_5xx")
+		if d := w.Delivery(t, a.Call()); d.Origin != "own" || d.Source != "198.51.100.7" {
+			t.Errorf("%s is recorded as %s from %s", what, d.Origin, d.Source)
+		}
+	}
+	if open, rest := w.OpenStrikes(t, s.Slug), w.Rest(t, s.Slug); len(open) != 0 || rest != 0 {
+		t.Errorf("a scanner moved something: strikes %v, rest %s", open, rest)
+	}
+	if _, err := w.DB.Exec(t.Context(), `UPDATE api_keys SET revoked_at = market_now() WHERE id = $1`, key); err != nil {
+		t.Fatal(err)
+	}
+	apptest.Eventually(t, "the key is none any more", func() bool { return w.Send(t, scan(false, token), "").Status == http.StatusUnauthorized })
 }

@@ -21,14 +21,14 @@ import (
 // newSources returns the registry of everything outside that can refuse us. Each kind lists its own.
 func (a *App) newSources(c config.Config) *source.Registry {
 	k := newKeeper(a.db, a.log)
+	_, k.ranks = c.Plans.Rank(0)
 	var all []source.Source
 	all = append(all, facilitatorSources(c, k)...)
 	all = append(all, noticeSources(c)...)
 	all = append(all, k.nodes(c.Networks)...)
 	hooks := k.hooks()
 	hooks.Observer = a.metrics
-	_, ranks := c.Plans.Rank(0)
-	return source.New(a.db, a.now, all, hooks).Ranked(ranks)
+	return source.New(a.db, a.now, all, hooks).Ranked(k.ranks)
 }
 
 // facilitatorSources are the facilitators of others. Our own engine is none: what it asks are nodes.
@@ -59,6 +59,7 @@ type keeper struct {
 	refunds refund.Store
 	letters letter.Store
 	serves  map[string][]string // networks on which refunds need it, by the name of the source
+	ranks   int                 // of new payments, when little is left of a facilitator
 	links   map[string][]string // what settles on a network, by its id: names of sources, and our own engine
 }
 

@@ -83,7 +83,11 @@ func (k *keeper) settlesWithout(s source.Source, why source.Why) string {
 	for _, network := range k.serves[s.Name] {
 		others := k.others(network, s.Name)
 		if len(others) == 0 && why == source.Guarded {
-			said = append(said, fmt.Sprintf("Payments on %s are refused with 503 and nobody is charged; refunds there go on, from what is kept for them.", network))
+			first := ""
+			if k.ranks > 1 {
+				first = ", those for services of the smaller plans first"
+			}
+			said = append(said, fmt.Sprintf("Payments on %s are refused with 503 and nobody is charged%s; refunds there go on, from what is kept for them.", network, first))
 			continue
 		}
 		if len(others) == 0 {

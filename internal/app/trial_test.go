@@ -3,6 +3,7 @@ package app_test
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -121,5 +122,112 @@ func TestTrial_RefusalsInACooldownLeaveABoundedNumberOfRows(t *testing.T) {
 	after := w.Rows(t)
 	if kept := after.Deliveries - before.Deliveries; kept != 60 || after.Refusals-before.Refusals != trials {
 		t.Errorf("%d trials left %d rows and a count of %d, want 60 and %d", trials, kept, after.Refusals-before.Refusals, trials)
+	}
+}
+
+// What one caller gets is counted for its network and for its wallet, whichever has less; and what is left is said before and after.
+func TestTrial_ACallerHasItsShareByNetworkAndByWallet(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t, "MARKET_TRUSTED_PROXIES=127.0.0.0/8")
+	w.ShiftInto(t, "day", 24*time.Hour, 12*time.Hour)
+	s := w.List(t, "shared", apptest.Works, map[string]any{"trial_calls_per_day": 5, "trial_calls_per_caller": 2})
+	trial := apptest.Ask(s.URL).Trial()
+	key, wallet := apptest.NewKey(t)
+	const home, neighbour, work, cafe = "198.51.100.7", "198.51.100.8", "203.0.113.9", "192.0.2.1"
+	signedIn := func(address string) apptest.Asking {
+		a := from(trial, address)
+		a.Header.Set("SIGN-IN-WITH-X", signIn(t, w.URL, key, wallet.Address().Hex()))
+		return a
+	}
+	served := func(what string, a apptest.Answer, left string) {
+		t.Helper()
+		if a.Status != http.StatusOK || a.Header.Get("Market-Trial-Left") != left {
+			t.Errorf("%s: %d, %q left, want %s: %s", what, a.Status, a.Header.Get("Market-Trial-Left"), left, a.Body)
+		}
+	}
+	refused := func(what string, a apptest.Answer, who string) {
+		t.Helper()
+		expect(t, what, a, http.StatusTooManyRequests, "trial_exhausted")
+		midnight := strings.SplitAfter(a.JSON["detail"].(string), "new ones from ")[1]
+		if !strings.Contains(a.JSON["detail"].(string), who) || !strings.HasSuffix(midnight, "T00:00:00Z on") || a.Header.Get("Market-Trial-Left") != "0" ||
+			a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %q, %s left, again after %s", what, a.JSON["detail"], a.Header.Get("Market-Trial-Left"), a.Header.Get("Retry-After"))
+		}
+	}
+	shown := func(what, address string, left, forYou float64) {
+		t.Helper()
+		a := w.Send(t, from(apptest.Asking{Method: http.MethodGet, URL: w.URL + "/api/v1/services/shared"}, address), "")
+		got := a.JSON["endpoints"].([]any)[0].(map[string]any)["trial"].(map[string]any)
+		if got["calls_per_day"] != 5. || got["calls_per_caller"] != 2. || got["left_today"] != left || got["left_for_you"] != forYou ||
+			!strings.HasSuffix(got["resets_at"].(string), "T00:00:00.000000Z") {
+			t.Errorf("%s the service shows %v, want %v left, %v for it", what, got, left, forYou)
+		}
+	}
+	shown("at first", home, 5, 2)
+	served("the first", w.Send(t, from(trial, home), ""), "1")
+	shown("to its network", neighbour, 4, 1)
+	shown("to another", work, 4, 2)
+	served("the second, signed in", w.Send(t, signedIn(neighbour), ""), "0")
+	refused("the network's third", w.Send(t, from(trial, home), ""), "your network 198.51.100.0/24 has 2 a day")
+	refused("and with a wallet", w.Send(t, signedIn(home), ""), "your network 198.51.100.0/24 has 2 a day")
+	served("the wallet's second", w.Send(t, signedIn(work), ""), "0")
+	refused("the wallet's third", w.Send(t, signedIn(cafe), ""), "your wallet "+wallet.Address().Hex()+" has 2 a day")
+	served("without it", w.Send(t, from(trial, cafe), ""), "1")
+	served("the last one of the day", w.Send(t, from(trial, cafe), ""), "0")
+	refused("everybody's sixth", w.Send(t, from(trial, work), ""), "all callers together have 5 a day")
+	shown("in the end", work, 0, 0)
+	if s.Asked() != 5 {
+		t.Errorf("the service was asked %d times, want 5", s.Asked())
+	}
+	page := from(apptest.Asking{Method: http.MethodGet, URL: w.URL + "/services/shared"}, work)
+	page.Header.Set("Accept", "text/html")
+	if body := string(w.Send(t, page, "").Body); !strings.Contains(body, "at most 2 for one caller") || !strings.Contains(body, "none is left today") {
+		t.Errorf("the page does not say what there is to try: %s", body)
+	}
+	w.Shift(t, 24*time.Hour)
+	served("the next day", w.Send(t, signedIn(home), ""), "1")
+}
+
+// A sign-in that does not hold is told and not passed over: its caller would believe that it counts as somebody.
+func TestTrial_ASignInHoldsOrIsRefusedAndIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t)
+	s := w.List(t, "signed", apptest.Works, map[string]any{"trial_calls_per_day": 5, "trial_calls_per_caller": 3})
+	key, wallet := apptest.NewKey(t)
+	_, other := apptest.NewKey(t)
+	with := func(values ...string) apptest.Asking {
+		a := apptest.Ask(s.URL).Trial()
+		a.Header = http.Header{"SIGN-IN-WITH-X": values}
+		return a
+	}
+	good := signIn(t, w.URL, key, wallet.Address().Hex())
+	for what, tt := range map[string]struct {
+		header []string
+		code   string
+	}{
+		"no base64":        {[]string{"leak-me!"}, "invalid_siwx_header"},
+		"for another site": {[]string{signIn(t, "http://other.example", key, wallet.Address().Hex())}, "invalid_siwx_domain_mismatch"},
+		"by somebody else": {[]string{signIn(t, w.URL, key, other.Address().Hex())}, "invalid_siwx_signature"},
+		"there two times":  {[]string{good, good}, "invalid_siwx_header"},
+		"empty":            {[]string{""}, "invalid_siwx_header"},
+	} {
+		a := w.Send(t, with(tt.header...), "")
+		expect(t, what, a, http.StatusUnauthorized, "unauthorized")
+		if detail := a.JSON["detail"].(string); !strings.Contains(detail, tt.code) || strings.Contains(detail, "leak-me") {
+			t.Errorf("%s: %q, want %s in it", what, detail, tt.code)
+		}
+	}
+	untouched(t, w, s)
+
+	if a := w.Send(t, with(good), ""); a.Status != http.StatusOK || a.Header.Get("Market-Trial-Left") != "2" {
+		t.Fatalf("signed in: %d, %s left: %s", a.Status, a.Header.Get("Market-Trial-Left"), a.Body)
+	}
+	again := w.Send(t, with(good), "")
+	expect(t, "the same sign-in again", again, http.StatusUnauthorized, "unauthorized")
+	if again.Header.Get("Market-Trial-Left") != "2" {
+		t.Errorf("it took one: %s left", again.Header.Get("Market-Trial-Left"))
+	}
+	if rows := w.Rows(t); rows.Trials != 1 || s.Asked() != 1 {
+		t.Errorf("%d trials are taken and the service was asked %d times, want one", rows.Trials, s.Asked())
 	}
 }

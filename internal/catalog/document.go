@@ -65,6 +65,9 @@ func (e *Endpoint) document() document {
 	if e.Stream {
 		d["stream"], d["idle_timeout_ms"] = true, number(int(e.IdleTimeout.Milliseconds()))
 	}
+	if e.TrialCallsPerCaller > 0 {
+		d["trial_calls_per_caller"] = number(e.TrialCallsPerCaller)
+	}
 	if price, ok := e.Price(); ok {
 		d["price_usd"] = price.USD.String()
 	}

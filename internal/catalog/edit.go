@@ -145,7 +145,8 @@ func (s *Service) ParsePatch(body []byte, rules Rules) (Draft, error) {
 const updateEndpointSQL = `
 UPDATE endpoints
    SET description = $2, mime_type = $3, input_schema = $4, input_example = $5, output_schema = $6, output_example = $7, served_statuses = $8,
-       timeout_ms = $9, max_response_bytes = $10, trial_calls_per_day = $11, stream = $12, idle_timeout_ms = $13
+       timeout_ms = $9, max_response_bytes = $10, trial_calls_per_day = $11, stream = $12, idle_timeout_ms = $13,
+       trial_calls_per_caller = NULLIF($14, 0)
  WHERE id = $1`
 
 // EditEndpoint changes everything of an endpoint but its method and path, as EditService does for its service. The price before stays acceptable
@@ -178,7 +179,7 @@ func (st Store) EditEndpoint(ctx context.Context, tx pgx.Tx, slug string, id uui
 	}
 	_, err = tx.Exec(ctx, updateEndpointSQL, id, now.Description, now.MIMEType, nullable(now.InputSchema), nullable(now.InputExample),
 		nullable(now.OutputSchema), nullable(now.OutputExample), now.ServedStatuses, now.Timeout.Milliseconds(), now.MaxResponseBytes, now.TrialCallsPerDay,
-		now.Stream, now.IdleTimeout.Milliseconds())
+		now.Stream, now.IdleTimeout.Milliseconds(), now.TrialCallsPerCaller)
 	if err != nil {
 		return Edited{}, fmt.Errorf("edit endpoint %s: %w", id, err)
 	}

@@ -42,7 +42,9 @@ type EndpointDraft struct {
 	IdleTimeout      time.Duration
 	MaxResponseBytes int
 	TrialCallsPerDay int
-	Stream           bool
+	// TrialCallsPerCaller is what one caller gets of them; 0: as many as there are.
+	TrialCallsPerCaller int
+	Stream              bool
 
 	template Template
 }
@@ -58,6 +60,7 @@ func (f *form) endpoint(rules Rules) EndpointDraft {
 		ServedStatuses:   f.served("served_statuses"),
 		TrialCallsPerDay: f.whole("trial_calls_per_day", 0, 0, trialCallsPerDayMax),
 	}
+	e.TrialCallsPerCaller = f.trialsPerCaller("trial_calls_per_caller", e.TrialCallsPerDay)
 	e.MIMEType = f.mimeType("mime_type", e.Stream)
 	f.limits(&e)
 	if e.Path != "" {
@@ -90,6 +93,15 @@ func (f *form) price(name string, rules Rules) decimal.Decimal {
 		f.wrong(name, "%s", err)
 	}
 	return usd
+}
+
+// trialsPerCaller reads what one caller gets of a day's trial calls; 0 where it was left out.
+func (f *form) trialsPerCaller(name string, perDay int) int {
+	n := f.whole(name, 0, 1, trialCallsPerDayMax)
+	if n > perDay {
+		f.wrong(name, "must not be more than trial_calls_per_day, which is %d; leave it out for as many", perDay)
+	}
+	return n
 }
 
 func (f *form) mimeType(name string, stream bool) string {

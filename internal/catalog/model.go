@@ -85,9 +85,11 @@ type Endpoint struct {
 	IdleTimeout      time.Duration // of a stream: between two of its pieces
 	MaxResponseBytes int
 	TrialCallsPerDay int
-	Stream           bool // the answer goes to the caller while it comes, and is not kept
-	Retired          bool
-	Prices           []Price // the current one first, then older ones that are still acceptable
+	// TrialCallsPerCaller is what one caller gets of them, by its network and by its wallet; 0: as many as there are.
+	TrialCallsPerCaller int
+	Stream              bool // the answer goes to the caller while it comes, and is not kept
+	Retired             bool
+	Prices              []Price // the current one first, then older ones that are still acceptable
 
 	// Broken says what is wrong with the stored row; empty for a good one. A broken endpoint is shown and can't be called.
 	Broken string

@@ -23,7 +23,7 @@ SELECT s.id, coalesce(s.owner_id, '00000000-0000-0000-0000-000000000000'::uuid),
        CASE WHEN row_number() OVER (PARTITION BY s.id ORDER BY e.id) = 1 THEN x.sealed END, x.since,
        CASE WHEN row_number() OVER (PARTITION BY s.id ORDER BY e.id) = 1 THEN n.sealed END, n.since,
        e.id, e.method, e.path, e.description, e.mime_type, e.input_schema, e.input_example, e.output_schema, e.output_example,
-       array_remove(e.served_statuses, NULL), e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
+       array_remove(e.served_statuses, NULL), e.timeout_ms, e.max_response_bytes, e.trial_calls_per_day, coalesce(e.trial_calls_per_caller, 0), e.stream, e.idle_timeout_ms, e.retired_at IS NOT NULL,
        p.revisions, p.prices, p.untils`
 
 const pricesSQL = `
@@ -64,6 +64,7 @@ type row struct {
 	timeoutMS   *int
 	responseMax *int
 	trialCalls  *int
+	perCaller   *int
 	stream      *bool
 	idleMS      *int
 	retired     *bool
@@ -94,7 +95,7 @@ func scanRow(rows pgx.Rows) (row, error) {
 		&h.names, &h.sealed, &h.setAt, &h.secret, &h.since, &h.waits, &h.next,
 		&r.endpointID, &r.method, &r.path, &r.description, &r.mimeType,
 		(*[]byte)(&e.InputSchema), (*[]byte)(&e.InputExample), (*[]byte)(&e.OutputSchema), (*[]byte)(&e.OutputExample),
-		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.stream, &r.idleMS, &r.retired,
+		&e.ServedStatuses, &r.timeoutMS, &r.responseMax, &r.trialCalls, &r.perCaller, &r.stream, &r.idleMS, &r.retired,
 		&r.revisions, &r.prices, &r.untils)
 	if err != nil {
 		return row{}, fmt.Errorf("scan service: %w", err)
@@ -111,7 +112,7 @@ func (r *row) endpointOf() *Endpoint {
 	e.ID, e.ServiceID = *r.endpointID, r.service.ID
 	e.Method, e.Path, e.Description, e.MIMEType = *r.method, *r.path, *r.description, *r.mimeType
 	e.Timeout, e.IdleTimeout, e.Stream = milliseconds(*r.timeoutMS), milliseconds(*r.idleMS), *r.stream
-	e.MaxResponseBytes, e.TrialCallsPerDay, e.Retired = *r.responseMax, *r.trialCalls, *r.retired
+	e.MaxResponseBytes, e.TrialCallsPerDay, e.TrialCallsPerCaller, e.Retired = *r.responseMax, *r.trialCalls, *r.perCaller, *r.retired
 	for i, text := range r.prices {
 		usd, err := decimal.NewFromString(text)
 		if err != nil {

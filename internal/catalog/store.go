@@ -117,8 +117,8 @@ func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 
 const insertEndpointSQL = `
 INSERT INTO endpoints (id, service_id, method, path, description, mime_type, input_schema, input_example, output_schema, output_example,
-	served_statuses, timeout_ms, max_response_bytes, trial_calls_per_day, stream, idle_timeout_ms)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+	served_statuses, timeout_ms, max_response_bytes, trial_calls_per_day, stream, idle_timeout_ms, trial_calls_per_caller)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULLIF($17, 0))`
 
 // endpoint is what a draft becomes; its id and its price come with its rows.
 func (d EndpointDraft) endpoint(serviceID uuid.UUID) *Endpoint {
@@ -126,7 +126,8 @@ func (d EndpointDraft) endpoint(serviceID uuid.UUID) *Endpoint {
 		ServiceID: serviceID, Method: d.Method, Path: d.Path, Description: d.Description, MIMEType: d.MIMEType,
 		InputSchema: d.InputSchema, InputExample: d.InputExample, OutputSchema: d.OutputSchema, OutputExample: d.OutputExample,
 		ServedStatuses: d.ServedStatuses, Timeout: d.Timeout, MaxResponseBytes: d.MaxResponseBytes, TrialCallsPerDay: d.TrialCallsPerDay,
-		Stream: d.Stream, IdleTimeout: d.IdleTimeout,
+		TrialCallsPerCaller: d.TrialCallsPerCaller,
+		Stream:              d.Stream, IdleTimeout: d.IdleTimeout,
 	}
 }
 
@@ -135,7 +136,7 @@ func insertEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID, d Endpo
 	e.ID = call.NewID()
 	_, err := tx.Exec(ctx, insertEndpointSQL, e.ID, e.ServiceID, e.Method, e.Path, e.Description, e.MIMEType,
 		nullable(e.InputSchema), nullable(e.InputExample), nullable(e.OutputSchema), nullable(e.OutputExample),
-		e.ServedStatuses, e.Timeout.Milliseconds(), e.MaxResponseBytes, e.TrialCallsPerDay, e.Stream, e.IdleTimeout.Milliseconds())
+		e.ServedStatuses, e.Timeout.Milliseconds(), e.MaxResponseBytes, e.TrialCallsPerDay, e.Stream, e.IdleTimeout.Milliseconds(), e.TrialCallsPerCaller)
 	if err != nil {
 		return nil, fmt.Errorf("insert endpoint %s %s: %w", e.Method, e.Path, err)
 	}

@@ -32,6 +32,14 @@ type admitted struct {
 	identifier string
 }
 
+// payer is the wallet that signed; the zero address where no payment came, or where there is a doubt.
+func (a *admitted) payer() common.Address {
+	if a == nil || a.doubt != nil {
+		return common.Address{}
+	}
+	return a.signed.From
+}
+
 func (a admitted) identity() payment.Identity {
 	return payment.Identity{Network: a.rail.Network.ID, Asset: a.signed.Asset, Payer: a.signed.From, Nonce: a.signed.Nonce}
 }

@@ -47,6 +47,9 @@ type Answer struct {
 	Body          []byte
 	ServiceAnswer []byte // of a refusal by the service
 
+	// TrialLeft is how many trial calls of the endpoint this caller has left today; nil where it was not looked at.
+	TrialLeft *int
+
 	Err error // for the log
 }
 

@@ -16,6 +16,7 @@ import (
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/cooldown"
+	"market/internal/identity"
 	"market/internal/payment"
 	"market/internal/plan"
 	"market/internal/readiness"
@@ -104,6 +105,11 @@ type Config struct {
 	OnError func(err error)
 	// Own are the addresses of our own scanners and monitoring.
 	Own []netip.Prefix
+	// OwnerOf returns what is known of an account that owns listings, as identity.Board does; nil: nothing. It reads memory alone: it is asked on the way
+	// of every call.
+	OwnerOf func(account uuid.UUID) (identity.Owner, bool)
+	// Scanner says whether a token is the key of one of our own scanners, as identity.Board does; nil: none is. It reads memory alone.
+	Scanner func(token string, now time.Time) bool
 }
 
 // Path is the paid path and the trial path.

@@ -111,9 +111,12 @@ func optional(err error) *refusal.Error {
 const (
 	tidyEvery = time.Minute
 	tidyMax   = 1000
+	// trialsTidyMax is more: on the first minute of a day all rows of the day before are over.
+	trialsTidyMax = 10_000
 )
 
-// Tidy deletes what nobody may have any more, until ctx ends: answers, sign-ins and sessions whose time is over. Every replica runs it.
+// Tidy deletes what nobody may have any more or needs, until ctx ends: answers, sign-ins and sessions whose time is over, and the counts of past days'
+// trial calls. Every replica runs it.
 func (p *Path) Tidy(ctx context.Context) {
 	Every(ctx, tidyEvery, func(ctx context.Context) {
 		_, err := p.Answers.DeleteExpired(ctx, p.DB, tidyMax)
@@ -122,6 +125,9 @@ func (p *Path) Tidy(ctx context.Context) {
 		}
 		if err == nil {
 			_, err = identity.Store{}.DeleteExpired(ctx, p.DB, tidyMax)
+		}
+		if err == nil {
+			err = forgetTrials(ctx, p.DB, trialsTidyMax)
 		}
 		if err != nil && ctx.Err() == nil {
 			p.OnError(fmt.Errorf("tidy: %w", err))

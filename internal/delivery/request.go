@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/payment"
@@ -29,11 +31,15 @@ type Request struct {
 	Header   http.Header
 	Body     *Body
 	Source   netip.Addr // of the caller, after configured proxies
+	// Scanner says that one of our own scanners asks: it showed its key.
+	Scanner bool
 	// Stranger says that Source is not known to be the caller's own: see Path.originOf.
 	Stranger bool
 	// Responder takes the answer of an endpoint that streams; nil where the caller's connection can carry no stream.
 	Responder Responder
 	trial     bool
+	// wallet is whose key signed the payment, or signed in to a trial call; zero: nobody's is known.
+	wallet common.Address
 }
 
 // A Body is read once, when the first step needs it, and never past RequestBytesMax.

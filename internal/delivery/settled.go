@@ -73,39 +73,3 @@ func settled(ctx context.Context, db postgres.DB, id call.ID, owner, service uui
 	}
 	return s, nil
 }
-
-// One conditional upsert takes a trial call of the day: neither two callers nor two replicas get the last one twice. It takes none where
-// the service would not be asked. The day is UTC.
-const takeTrialSQL = `
-WITH service AS (
-	SELECT s.state = 'listed' AND e.retired_at IS NULL AS listed, coalesce(c.until > market_now(), false) AS cooling,
-	       greatest(coalesce(c.until - market_now(), '0'), '0') AS rest, market_now() AS now
-	  FROM services s JOIN endpoints e ON e.id = $2 LEFT JOIN cooldowns c ON c.service_id = s.id
-	 WHERE s.id = $1
-), taken AS (
-	INSERT INTO trial_days (endpoint_id, day, used)
-	SELECT $2, (service.now AT TIME ZONE 'UTC')::date, 1 FROM service WHERE service.listed AND NOT service.cooling AND $3 > 0
-	ON CONFLICT (endpoint_id, day) DO UPDATE SET used = trial_days.used + 1 WHERE trial_days.used < $3
-	RETURNING used
-)
-SELECT service.listed, service.cooling, service.rest, service.now, EXISTS (SELECT 1 FROM taken) FROM service`
-
-// takeTrial takes one of an endpoint's trial calls of today. taken is false where none is left, or where the standing says why not.
-func takeTrial(ctx context.Context, db postgres.DB, service, endpoint uuid.UUID, perDay int) (s standing, taken bool, err error) {
-	err = db.QueryRow(ctx, takeTrialSQL, service, endpoint, perDay).Scan(&s.listed, &s.cooling, &s.rest, &s.askedAt, &taken)
-	if err != nil {
-		return standing{}, false, fmt.Errorf("take trial call of endpoint %s: %w", endpoint, err)
-	}
-	return s, taken, nil
-}
-
-const giveTrialBackSQL = `
-UPDATE trial_days SET used = used - 1 WHERE endpoint_id = $1 AND day = ($2::timestamptz AT TIME ZONE 'UTC')::date AND used > 0`
-
-// giveTrialBack gives back a trial call that was taken at an instant of market time.
-func giveTrialBack(ctx context.Context, db postgres.DB, endpoint uuid.UUID, taken time.Time) error {
-	if _, err := db.Exec(ctx, giveTrialBackSQL, endpoint, taken); err != nil {
-		return fmt.Errorf("give back trial call of endpoint %s: %w", endpoint, err)
-	}
-	return nil
-}

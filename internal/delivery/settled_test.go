@@ -101,7 +101,7 @@ func TestSettled_AServiceIsAskedInTheStatesThatSell(t *testing.T) {
 			}
 		}
 		d, paid := s.paid(t)
-		tried, _, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, 3)
+		tried, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, sharing(3), somebody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,130 +198,5 @@ func TestSettled_OnlyTheOwnerSettlesAndOnlyOnce(t *testing.T) {
 	wg.Wait()
 	if wins.Load() != 1 {
 		t.Errorf("%d settlements of one call were written, want 1", wins.Load())
-	}
-}
-
-// trials lets callers ask for a trial at once and returns how many got one.
-func (s shelf) trials(t *testing.T, callers, perDay int) (taken int) {
-	t.Helper()
-	var (
-		wg  sync.WaitGroup
-		got atomic.Int32
-	)
-	for range callers {
-		wg.Go(func() {
-			_, ok, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, perDay)
-			if err != nil {
-				t.Error(err)
-			}
-			if ok {
-				got.Add(1)
-			}
-		})
-	}
-	wg.Wait()
-	return int(got.Load())
-}
-
-func TestTakeTrial_TheLastOneOfTheDayIsTakenOnce(t *testing.T) {
-	t.Parallel()
-	s := newShelf(t)
-	if got := s.trials(t, 2, 3); got != 2 {
-		t.Fatalf("%d of 2 trials were taken", got)
-	}
-	if got := s.trials(t, 20, 3); got != 1 {
-		t.Errorf("20 callers took %d trials where one was left", got)
-	}
-	if got := s.trials(t, 20, 3); got != 0 {
-		t.Errorf("20 callers took %d trials where none was left", got)
-	}
-	if got := s.trials(t, 1, 0); got != 0 {
-		t.Error("an endpoint without trials gave one")
-	}
-	if got := s.trials(t, 2, 4); got != 1 {
-		t.Errorf("%d more were taken where a listing gave one more", got)
-	}
-}
-
-func TestGiveTrialBack_OfTheDayOnWhichItWasTaken(t *testing.T) {
-	t.Parallel()
-	s := newShelf(t)
-	first, taken, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, 1)
-	if err != nil || !taken {
-		t.Fatalf("taken = %v, %v", taken, err)
-	}
-	pgtest.Shift(t, s.db, 24*time.Hour)
-	if got := s.trials(t, 1, 1); got != 1 {
-		t.Fatalf("%d trials were taken a day later, want one", got)
-	}
-	for range 2 { // the second finds nothing to give back
-		if err := giveTrialBack(t.Context(), s.db, s.endpoint.ID, first.askedAt); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := s.trials(t, 1, 1); got != 0 {
-		t.Error("a trial of another day was given back")
-	}
-	if err := giveTrialBack(t.Context(), s.db, s.endpoint.ID, first.askedAt.Add(24*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.trials(t, 2, 1); got != 1 {
-		t.Errorf("%d trials were taken after one was given back, want one", got)
-	}
-}
-
-func TestTakeTrial_TheDayIsUTC(t *testing.T) {
-	t.Parallel()
-	s := newShelf(t)
-	midnight := s.opened.Truncate(24 * time.Hour).Add(24 * time.Hour)
-	pgtest.Shift(t, s.db, midnight.Sub(s.opened)-time.Microsecond)
-	if got := s.trials(t, 2, 1); got != 1 {
-		t.Fatalf("%d trials were taken just before midnight, want 1", got)
-	}
-	pgtest.Shift(t, s.db, time.Microsecond)
-	if got := s.trials(t, 2, 1); got != 1 {
-		t.Errorf("%d trials were taken at midnight, want 1", got)
-	}
-	pgtest.Shift(t, s.db, 24*time.Hour-time.Microsecond)
-	if got := s.trials(t, 2, 1); got != 0 {
-		t.Errorf("%d trials were taken at the end of that day, want none", got)
-	}
-}
-
-func TestTakeTrial_NoneIsTakenWhereTheServiceIsNotAsked(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		prepare func(t *testing.T, s shelf)
-		want    standing // without the instant
-	}{
-		"resting": {func(t *testing.T, s shelf) { s.fail(t) }, standing{listed: true, cooling: true, rest: rest}},
-		"delisted": {func(t *testing.T, s shelf) {
-			if err := s.delist(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}, standing{}},
-		"its endpoint is retired": {retireEndpoint, standing{}},
-		"retired": {func(t *testing.T, s shelf) {
-			if _, err := (catalog.Store{}).Retire(t.Context(), s.db, s.service.ID, catalog.AdminToken, "withdrawn"); err != nil {
-				t.Fatal(err)
-			}
-		}, standing{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newShelf(t)
-			tt.prepare(t, s)
-			got, taken, err := takeTrial(t.Context(), s.db, s.service.ID, s.endpoint.ID, 3)
-			if err != nil || taken {
-				t.Errorf("taken = %v, %v; want none taken", taken, err)
-			}
-			if got.listed != tt.want.listed || got.cooling != tt.want.cooling || got.rest != tt.want.rest {
-				t.Errorf("standing = %+v, want %+v", got, tt.want)
-			}
-			var used int
-			if err := s.db.QueryRow(t.Context(), `SELECT count(*) FROM trial_days`).Scan(&used); err != nil || used != 0 {
-				t.Errorf("%d days have used trials, %v; want none", used, err)
-			}
-		})
 	}
 }

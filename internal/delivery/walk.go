@@ -21,6 +21,7 @@ func (p *Path) Call(ctx context.Context, r Request) Answer {
 
 	// admit: is it a payment, of ours, signed by its payer, in time?
 	paid, no := p.admit(ctx, r)
+	r.wallet = paid.payer()
 
 	// classify: is the caller's input acceptable?
 	if no == nil {
@@ -90,9 +91,15 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 
 	id := call.NewID()
 	r.trial = true
-	if no := p.trialOffered(r); no != nil {
+	limits, no := p.trialOffered(r)
+	if no != nil {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
+	signIn, no := p.trialSignIn(r)
+	if no != nil {
+		return *p.turnDown(ctx, id, r, nil, no)
+	}
+	r.wallet = signIn.Address
 	if no := classify(r); no != nil {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
@@ -107,29 +114,32 @@ func (p *Path) Trial(ctx context.Context, r Request) Answer {
 	if no := p.provoked(ctx, r); no != nil {
 		return *p.turnDown(ctx, id, r, nil, no)
 	}
-	standing, no := p.takeTrial(ctx, r)
+	taken, no := p.takeTrial(ctx, r, limits)
 	if no != nil {
-		return refused(no, p.Now())
+		return refused(no, p.Now()).tried(taken)
 	}
-	if no := resting(standing); no != nil {
-		if standing.cooling {
-			no = no.WithUntil(p.Now().Add(standing.rest))
+	if no := resting(taken.standing); no != nil {
+		if taken.cooling {
+			no = no.WithUntil(p.Now().Add(taken.rest))
 		}
-		return *p.turnDown(ctx, id, r, nil, no)
+		return p.turnDown(ctx, id, r, nil, no).tried(taken)
 	}
 
 	// Not before there is a trial left: those who come for none would keep everybody else out.
 	place := p.place(r)
 	defer place.leave()
 	if no := p.enter(place); no != nil {
-		p.giveTrialBack(ctx, r, standing)
-		return *p.turnDown(ctx, id, r, nil, no)
+		return p.turnDown(ctx, id, r, nil, no).tried(p.giveTrialBack(ctx, r, taken))
+	}
+	// Last of all: it is used up by this, and keeps a row for whoever can sign, which the trial calls of the day bound.
+	if no := p.useSignIn(ctx, signIn); no != nil {
+		return p.turnDown(ctx, id, r, nil, no).tried(p.giveTrialBack(ctx, r, taken))
 	}
 
 	d := p.newDelivery(id, r)
-	d.AskedAt = standing.askedAt
+	d.AskedAt = taken.askedAt
 	place.at.Turn()
 	r.Target = p.asOfNow(r.Target)
-	result := p.ask(ctx, id, r, Answer{Call: id})
-	return p.recordTrial(ctx, d.answered(result, r), standing, &result)
+	result := p.ask(ctx, id, r, Answer{Call: id}.tried(taken))
+	return p.recordTrial(ctx, d.answered(result, r), taken.standing, &result).tried(taken)
 }

@@ -15,15 +15,18 @@ import (
 // Channel is that of the notifications that the schema's triggers send when what the Board holds has changed.
 const Channel = "accounts"
 
-// Board holds the accounts that own services in memory, so that the paid path asks the database nothing about them. It may be late by a notification.
+// Board holds the accounts that own services, and the keys of our scanners, in memory, so that the paid path asks the database nothing about them. It may
+// be late by a notification.
 type Board struct {
-	owners atomic.Pointer[map[uuid.UUID]Owner]
+	owners   atomic.Pointer[map[uuid.UUID]Owner]
+	scanners atomic.Pointer[scanners]
 }
 
 // NewBoard returns an empty board.
 func NewBoard() *Board {
 	b := &Board{}
 	b.owners.Store(&map[uuid.UUID]Owner{})
+	b.scanners.Store(&scanners{})
 	return b
 }
 
@@ -35,7 +38,7 @@ SELECT a.id, a.wallet, a.plan, array(
  WHERE EXISTS (SELECT 1 FROM services WHERE owner_id = a.id AND state <> 'retired')
  LIMIT 100000`
 
-// Load reads the owners.
+// Load reads the owners, and the keys of scanners.
 func (b *Board) Load(ctx context.Context, db postgres.DB) error {
 	rows, err := db.Query(ctx, ownersSQL, AddressesKept, addressesMax)
 	if err != nil {
@@ -60,7 +63,12 @@ func (b *Board) Load(ctx context.Context, db postgres.DB) error {
 	if err != nil {
 		return fmt.Errorf("load owners: %w", err)
 	}
+	keys, err := readScanners(ctx, db)
+	if err != nil {
+		return err
+	}
 	b.owners.Store(&next)
+	b.scanners.Store(&keys)
 	return nil
 }
 

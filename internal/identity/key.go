@@ -70,13 +70,16 @@ func ParseKeyDraft(body []byte) (KeyDraft, error) {
 		for i, item := range scopes.Items {
 			scope := Scope(item.Text)
 			switch at := fmt.Sprintf("/scopes/%d", i); {
-			case item.Kind != wire.String || !slices.Contains(Scopes(), scope):
+			case item.Kind != wire.String || !slices.Contains(Scopes(), scope) && scope != Scanner:
 				problems = append(problems, refusal.Field{Name: at, Message: "must be one of " + scopeNames()})
 			case slices.Contains(d.Scopes, scope):
 				problems = append(problems, refusal.Field{Name: at, Message: "appears twice"})
 			default:
 				d.Scopes = append(d.Scopes, scope)
 			}
+		}
+		if len(d.Scopes) > 1 && slices.Contains(d.Scopes, Scanner) {
+			problems = append(problems, refusal.Field{Name: "/scopes", Message: "must have no other scope beside " + string(Scanner)})
 		}
 	}
 	if root.Given("expires_at") {
@@ -95,8 +98,8 @@ func isName(name string) bool {
 }
 
 func scopeNames() string {
-	names := make([]string, 0, len(Scopes()))
-	for _, s := range Scopes() {
+	var names []string
+	for _, s := range append(Scopes(), Scanner) {
 		names = append(names, string(s))
 	}
 	return strings.Join(names, ", ")
@@ -144,9 +147,13 @@ DELETE FROM api_keys WHERE id IN
 const newKeySQL = `
 INSERT INTO api_keys (id, account_id, name, token_hash, hint, scopes, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING created_at`
 
-// NewKey makes a key of an account. Its token is in this answer and in no other. More than KeysMax are a refusal with Conflict.
+// NewKey makes a key of an account. Its token is in this answer and in no other. More than KeysMax are a refusal with Conflict,
+// and one for scanners is with Forbidden where the account is no admin's.
 func (s Store) NewKey(ctx context.Context, tx pgx.Tx, account uuid.UUID, d KeyDraft) (APIKey, config.Secret, error) {
 	if _, err := s.Lock(ctx, tx, account); err != nil {
+		return APIKey{}, config.Secret{}, err
+	}
+	if err := forScanners(ctx, tx, account, d); err != nil {
 		return APIKey{}, config.Secret{}, err
 	}
 	var live int

@@ -28,7 +28,7 @@ const (
 	AccountRead   Scope = "account:read"   // the account, its plan and what it uses
 )
 
-// Scopes returns every scope.
+// Scopes returns every scope that permits something: all but Scanner.
 func Scopes() []Scope { return []Scope{ServicesRead, ServicesWrite, AccountRead} }
 
 // A Principal is who asks. The zero value is nobody.

@@ -55,7 +55,7 @@ func Fields() []Field {
 			func(l *Limits) *int { return &l.TrialCallsPerDay }).showing(func(n int64) string { return whole(n) + " a day" }),
 		span(Field{Key: KeyProbeEvery, Title: "Liveness check", has: "a liveness check every %s", fewer: true, Least: 60, Most: int64(probeEveryMax / time.Second),
 			Explanation: "How often a service is asked whether it lives while nobody calls it. One that people want is asked more often, in every plan."},
-			func(l *Limits) *time.Duration { return &l.ProbeEvery }).showing(func(n int64) string { return "every " + spell(n) }),
+			func(l *Limits) *time.Duration { return &l.ProbeEvery }).showing(func(n int64) string { return "every " + strings.TrimPrefix(spell(n), "1 ") }),
 		count(Field{Key: KeyFeeBPS, Title: "Fee", has: "a fee of %s", fewer: true, Least: 0, Most: 10_000,
 			Explanation: "What we keep of the price of a served call, rounded down to the token's smallest unit; the provider gets the rest. It is that of the moment in which the call's payment is taken."},
 			func(l *Limits) *int { return &l.FeeBPS }).showing(percent),
@@ -121,27 +121,34 @@ func span(f Field, at func(*Limits) *time.Duration) Field {
 	return f
 }
 
-// whole groups digits by a thin space, as pages do: 10 000.
+// whole groups digits as the pages do: 10,000.
 func whole(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "\u202f" + text[i:]
+		text = text[:i] + "," + text[i:]
 	}
 	return text
 }
 
-// spell says a number of seconds in the largest unit that it is whole in.
+// spell says a number of seconds in the largest unit that it is whole in; a day is 24 hours.
 func spell(seconds int64) string {
 	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
 	switch {
 	case seconds > day && seconds%day == 0:
-		return whole(seconds/day) + " days"
+		return units(seconds/day, "day")
 	case seconds >= hour && seconds%hour == 0:
-		return whole(seconds/hour) + " h"
+		return units(seconds/hour, "hour")
 	case seconds >= minute && seconds%minute == 0:
-		return whole(seconds/minute) + " min"
+		return units(seconds/minute, "minute")
 	}
-	return whole(seconds) + " s"
+	return units(seconds, "second")
+}
+
+func units(n int64, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return whole(n) + " " + unit + "s"
 }
 
 func percent(bps int64) string { return strings.TrimSpace(decimal.New(bps, -2).String() + " %") }

@@ -77,7 +77,7 @@ func TestTable_Allows_EndsExactlyAtTheLimitAndNamesThePlanAndTheNext(t *testing.
 		"listings of the first plan":  {"free", KeyListings, "the free plan has 3 listings; pro has 20", "pro"},
 		"an account without a name":   {"", KeyListings, "the free plan has 3 listings; pro has 20", "pro"},
 		"endpoints of the middle one": {"pro", KeyEndpoints, "the pro plan has 50 endpoints in a listing; scale has 100", "scale"},
-		"trial calls":                 {"free", KeyTrialCallsPerDay, "the free plan has 100 trial calls a day for an endpoint; pro has 1\u202f000", "pro"},
+		"trial calls":                 {"free", KeyTrialCallsPerDay, "the free plan has 100 trial calls a day for an endpoint; pro has 1,000", "pro"},
 		"the largest plan":            {"scale", KeyListings, "the scale plan has 200 listings, and no plan has more", ""},
 	}
 	for sentence, test := range tests {
@@ -192,12 +192,12 @@ func TestField_Show_SpeaksAsPeopleDo(t *testing.T) {
 		"a fee of whole percent":  {KeyFeeBPS.Field().Show(Limits{FeeBPS: 500}), "5 %"},
 		"a fee of less":           {KeyFeeBPS.Field().Show(Limits{FeeBPS: 25}), "0.25 %"},
 		"no fee":                  {KeyFeeBPS.Field().Show(Limits{}), "0 %"},
-		"an hour":                 {KeyProbeEvery.Field().Show(Limits{ProbeEvery: time.Hour}), "every 1 h"},
-		"minutes":                 {KeyProbeEvery.Field().Show(Limits{ProbeEvery: 15 * time.Minute}), "every 15 min"},
-		"a day is 24 h":           {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 24 * time.Hour}), "24 h"},
+		"an hour":                 {KeyProbeEvery.Field().Show(Limits{ProbeEvery: time.Hour}), "every hour"},
+		"minutes":                 {KeyProbeEvery.Field().Show(Limits{ProbeEvery: 15 * time.Minute}), "every 15 minutes"},
+		"a day is 24 hours":       {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 24 * time.Hour}), "24 hours"},
 		"days":                    {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 168 * time.Hour}), "7 days"},
-		"seconds":                 {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 90 * time.Second}), "90 s"},
-		"thousands are set apart": {KeyTrialCallsPerDay.Field().Show(Limits{TrialCallsPerDay: 1_000_000}), "1\u202f000\u202f000 a day"},
+		"seconds":                 {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 90 * time.Second}), "90 seconds"},
+		"thousands are set apart": {KeyTrialCallsPerDay.Field().Show(Limits{TrialCallsPerDay: 1_000_000}), "1,000,000 a day"},
 	}
 	for sentence, test := range tests {
 		if test.got != test.want {

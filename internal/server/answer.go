@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -25,6 +26,9 @@ const (
 	headerCall    = "Market-Call"
 	headerOutcome = "Market-Outcome"
 )
+
+// headerTrialLeft stands in answers to trial calls: how many of today's its caller has left.
+const headerTrialLeft = "Market-Trial-Left"
 
 // outcomePending stands in Market-Outcome while a call is open. An answer that is about no call has no outcome.
 const outcomePending = "pending"
@@ -70,13 +74,16 @@ func logAnswer(c echo.Context, a delivery.Answer) {
 	}
 }
 
-// writeHead says which call it is and what was settled for it.
+// writeHead says which call it is, what was settled for it, and of a trial what is left of them.
 func writeHead(h http.Header, a delivery.Answer) {
 	if a.Call != (call.ID{}) {
 		h.Set(headerCall, a.Call.String())
 	}
 	if a.Receipt != nil {
 		h.Set(a.Receipt.Header(), payment.EncodeResponse(*a.Receipt))
+	}
+	if a.TrialLeft != nil {
+		h.Set(headerTrialLeft, strconv.Itoa(*a.TrialLeft))
 	}
 }
 

@@ -66,10 +66,28 @@ func (s *Server) request(c echo.Context, prefix string) (delivery.Request, error
 		return delivery.Request{}, no
 	}
 	source, stranger := sourceOf(in, s.proxies)
+	scanner, no := s.scanning(in.Header)
+	if no != nil {
+		return delivery.Request{}, no
+	}
 	return delivery.Request{
 		Target: target, Method: in.Method, RawQuery: in.URL.RawQuery, Header: in.Header, Body: delivery.NewBody(in.Body),
-		Source: source, Stranger: stranger, Responder: responderOf(c),
+		Source: source, Stranger: stranger, Scanner: scanner, Responder: responderOf(c),
 	}, nil
+}
+
+// headerScanner is in which our own scanners show their key.
+const headerScanner = "Market-Scanner"
+
+// scanning says whether one of our own scanners asks. A key that is none (any more) is refused and not passed over: its failures would count as anybody's.
+func (s *Server) scanning(h http.Header) (bool, *refusal.Error) {
+	switch keys := h.Values(headerScanner); {
+	case len(keys) == 0:
+		return false, nil
+	case len(keys) == 1 && s.path.IsScanner(keys[0]):
+		return true, nil
+	}
+	return false, refusal.New(call.Unauthorized, "%s: not the key of a scanner, or not any more", headerScanner)
 }
 
 // goneOr looks up what became of a service that the snapshot does not know: one that was retired long ago is still said to be gone, and why.

@@ -11,7 +11,7 @@ import (
 // What browsers may read of our answers and send with their requests. Official clients send Access-Control-Expose-Headers as a request
 // header, so it has to be allowed.
 const (
-	exposedHeaders = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Market-Call, Market-Outcome, Retry-After, Allow, Location, " +
+	exposedHeaders = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Market-Call, Market-Outcome, " + headerTrialLeft + ", Retry-After, Allow, Location, " +
 		"WWW-Authenticate, Content-Disposition, ETag"
 	allowedHeaders = "PAYMENT-SIGNATURE, X-PAYMENT, SIGN-IN-WITH-X, Content-Type, Authorization, If-Match, Access-Control-Expose-Headers"
 	allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"

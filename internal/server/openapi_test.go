@@ -53,7 +53,7 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 	paths, _ := openDocument(t).at("/paths")
 	for path, item := range paths.(map[string]any) {
 		for name := range item.(map[string]any) {
-			if name != "parameters" {
+			if name != "parameters" && name != "description" {
 				described = append(described, strings.ToUpper(name)+" "+path)
 			}
 		}

@@ -133,7 +133,7 @@ func TestPages_AreForBrowsersAndDocumentsForPrograms(t *testing.T) {
 	s.catalog = catalog.New(time.Now, 0)
 	public := s.Public().Handler
 	for path, want := range map[string]int{
-		"/nothing": 404, "/services": 404, "/services/x/y": 404, "/calls/x": 404, "/s/No-One/v1": 404, "/api/v1/nothing": 404, "/rules": 200, "/calls": 200,
+		"/nothing": 404, "/services": 404, "/services/x/y": 404, "/calls/x": 404, "/s/No-One/v1": 404, "/api/v1/nothing": 404, "/rules": 200, "/pricing": 200, "/calls": 200,
 		"/calls?q=x": 400, "/calls?page=2": 400, "/api/v1/services?limit=0": 400,
 	} {
 		for _, byPerson := range []bool{true, false} {

@@ -28,7 +28,7 @@ type payPage struct {
 	Stream                     bool   // the answer comes as it is made, and is not kept
 	Output                     string // an example of the answer
 	Try                        string // where a trial call is made; empty where there is none
-	TrialsPerDay               int
+	TrialsPerDay, TrialsEach   int
 }
 
 type priceOnPage struct{ USD, Units, Symbol, Network, Asset, PayTo string }
@@ -41,11 +41,11 @@ func (s *Server) payPage(t catalog.Target, challenge payment.Challenge) payPage 
 	e, offers := t.Endpoint, challenge.Offers()
 	page := payPage{
 		frame: s.frame(), Service: plain(t.Service.Name), Description: plain(e.Description), Slug: t.Service.Slug, Method: e.Method,
-		URL: s.publicURL + "/s/" + t.Service.Slug + e.Path, Prices: pricesOf(offers), TrialsPerDay: e.TrialCallsPerDay, Stream: e.Stream,
+		URL: s.publicURL + "/s/" + t.Service.Slug + e.Path, Prices: pricesOf(offers), Stream: e.Stream,
 		ways: s.waysTo(t.Service.Slug, e, offers[0].Amount.USD(offers[0].Asset.Decimals)),
 	}
 	page.JSON, page.Unlisted = "/api/v1/services/"+t.Service.Slug, true
-	if e.TrialCallsPerDay > 0 {
+	if page.TrialsPerDay, page.TrialsEach = s.trialsOffered(t.Service, e); page.TrialsPerDay > 0 {
 		page.Try = s.publicURL + "/try/" + t.Service.Slug + e.Path
 	}
 	if output, ok := asciiJSON(e.OutputExample); ok && len(output) <= exampleBytesMax {

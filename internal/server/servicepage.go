@@ -37,13 +37,15 @@ type servicePage struct {
 }
 
 type endpointOnPage struct {
+	endpoint                              uuid.UUID
 	ID, Method, Path, Description, Broken string
 	Prices                                []priceOnPage
 	URL, Try                              string
 	Timeout, Bytes                        string
 	Pause                                 string // the longest of a stream; empty for what is none
 	Served                                []int
-	Trials                                int
+	Trials, TrialsEach                    int        // a day: for everybody together, and for one caller
+	Left                                  *trialLeft // nil: nothing is told of today
 	Input, Output                         exampleOnPage
 	Schema                                exampleOnPage
 	RequestBytes                          string
@@ -79,6 +81,11 @@ func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, tallies []
 	}
 	page := s.servicePage(v, tallies, at, changes)
 	page.Closed = s.closed()
+	trials, err := s.trialsOf(c, v)
+	if err != nil {
+		return err
+	}
+	page.showTrials(trials)
 	return s.writePage(c, http.StatusOK, serviceTemplate, page)
 }
 
@@ -134,12 +141,13 @@ func (s *Server) rest(service uuid.UUID) time.Duration {
 
 func (s *Server) endpointOnPage(v *catalog.Service, e *catalog.Endpoint) endpointOnPage {
 	page := endpointOnPage{
-		ID: "e-" + e.ID.String(), Method: e.Method, Path: plain(e.Path), Description: plain(e.Description), Broken: plain(e.Broken),
+		endpoint: e.ID, ID: "e-" + e.ID.String(), Method: e.Method, Path: plain(e.Path), Description: plain(e.Description), Broken: plain(e.Broken),
 		URL: s.publicURL + "/s/" + v.Slug + e.Path, Timeout: span(e.Timeout), Bytes: count(e.MaxResponseBytes), Served: e.ServedStatuses,
-		Trials: e.TrialCallsPerDay, Try: s.publicURL + "/try/" + v.Slug + e.Path,
+		Try:   s.publicURL + "/try/" + v.Slug + e.Path,
 		Input: shownJSON(e.InputExample), Output: shownJSON(e.OutputExample), Schema: shownJSON(e.InputSchema), MIME: plain(e.MIMEType),
 		RequestBytes: count(delivery.RequestBytesMax), Promised: len(e.OutputSchema) > 0,
 	}
+	page.Trials, page.TrialsEach = s.trialsOffered(v, e)
 	if e.Stream {
 		page.Pause = span(e.IdleTimeout)
 	}

@@ -98,6 +98,11 @@ func (s *Server) serviceBySlug(c echo.Context) error {
 	if strings.HasPrefix(c.Path(), "/services/") && wantsPage(c.Request()) {
 		return s.writeServicePage(c, &service, tallies, at)
 	}
+	trials, err := s.trialsOf(c, &service)
+	if err != nil {
+		return err
+	}
+	view.showTrials(trials)
 	view.Record = recordViewOf(at, tallies...)
 	check, err := delivery.LastCheckOf(c.Request().Context(), s.db, service.ID)
 	if err != nil {
@@ -264,8 +269,12 @@ type endpointView struct {
 	IdleTimeoutMS    int64           `json:"idle_timeout_ms,omitempty"` // of a stream
 	MaxResponseBytes int             `json:"max_response_bytes"`
 	TrialCallsPerDay int             `json:"trial_calls_per_day"`
-	Stream           bool            `json:"stream"`
-	Broken           string          `json:"broken,omitempty"`
+	// TrialCallsPerCaller is left out where one caller gets as many as there are.
+	TrialCallsPerCaller int    `json:"trial_calls_per_caller,omitempty"`
+	Stream              bool   `json:"stream"`
+	Broken              string `json:"broken,omitempty"`
+	// Trial is what there is to try today. It stands where one service is shown that is on the shelf, and its endpoint offers trial calls.
+	Trial *trialView `json:"trial,omitempty"`
 	// Warnings are for the owner of the listing alone.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -290,7 +299,7 @@ func (s *Server) endpointView(slug string, e *catalog.Endpoint) endpointView {
 		ID: e.ID.String(), URL: s.publicURL + "/s/" + slug + e.Path, Method: e.Method, Path: e.Path, Description: e.Description,
 		MIMEType: e.MIMEType, InputSchema: e.InputSchema, InputExample: e.InputExample, OutputSchema: e.OutputSchema,
 		OutputExample: e.OutputExample, ServedStatuses: append([]int{}, e.ServedStatuses...), TimeoutMS: e.Timeout.Milliseconds(),
-		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay, Stream: e.Stream, Broken: e.Broken,
+		MaxResponseBytes: e.MaxResponseBytes, TrialCallsPerDay: e.TrialCallsPerDay, TrialCallsPerCaller: e.TrialCallsPerCaller, Stream: e.Stream, Broken: e.Broken,
 	}
 	if e.Stream {
 		view.IdleTimeoutMS = e.IdleTimeout.Milliseconds()

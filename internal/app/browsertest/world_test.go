@@ -171,6 +171,7 @@ func (s *shop) views() []view {
 		{"calls-nothing", "/calls?q=0x" + strings.Repeat("0", 64)},
 		{"calls-wrong", "/calls" + hostileLink},
 		{"rules", "/rules"},
+		{"pricing", "/pricing"},
 		{"pay", "/s/evil/v1" + hostileLink},
 		{"not-found", "/nothing" + hostileLink},
 		{"not-this-way", "/s/weather/v1/current" + hostileLink},
