@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"market/internal/postgres/pgtest"
 	"market/internal/pulse"
 	"market/internal/replica"
+	"market/internal/switches"
 )
 
 // at once tells what it sees in the first look.
@@ -28,7 +30,8 @@ type member struct {
 	db    *pgxpool.Pool
 	why   error // for which the network is not ready
 	tries delivery.Tries
-	clock time.Duration // ahead
+	on    []switches.Switch // of the operator's
+	clock time.Duration     // ahead
 	told  []Change
 }
 
@@ -37,11 +40,13 @@ func newMember(t *testing.T, db *pgxpool.Pool, change func(*Config)) *member {
 	m := &member{db: db}
 	c := Config{
 		DB: db, Self: uuid.Must(uuid.NewV7()), Address: "127.0.0.1:4021", Loops: pulse.New(time.Now, nil), Pace: atOnce,
-		Ready:   func(context.Context) map[string]error { return map[string]error{network.ID: m.why} },
-		Tries:   func() delivery.Tries { return m.tries },
-		Clock:   func() time.Time { return time.Now().Add(m.clock) },
-		Tell:    func(c Change) { m.told = append(m.told, c) },
-		OnError: func(err error) { t.Error(err) },
+		Ready: func(context.Context) map[string]error { return map[string]error{network.ID: m.why} },
+		Tries: func() delivery.Tries { return m.tries },
+
+		Switches: func() []switches.Switch { return m.on },
+		Clock:    func() time.Time { return time.Now().Add(m.clock) },
+		Tell:     func(c Change) { m.told = append(m.told, c) },
+		OnError:  func(err error) { t.Error(err) },
 	}
 	if change != nil {
 		change(&c)
@@ -269,4 +274,35 @@ func TestWatch_WorkThatHangsIsToldWithItsProcess(t *testing.T) {
 		look(t, well, hangs)
 	}
 	wantNotices(t, "it came round", db, notify.WorkStopped, 0, 2, well, hangs)
+}
+
+// A switch that is on is told at once and by its own notice, however many processes know of it; why a network that it stops is not ready needs no other.
+func TestWatch_WhatTheOperatorStoppedIsToldAsLongAsItIs(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	fleet := []*member{newMember(t, db, nil), newMember(t, db, nil)}
+	stop := switches.Switch{Name: switches.Name{Kind: switches.Stop402, Subject: network.ID}, On: true, By: "admin token", Reason: "the token is being upgraded", Since: time.Unix(1, 0)}
+	suspend := switches.Switch{Name: switches.Name{Kind: switches.SuspendStrikes}, On: true, By: "wallet 0x01", Reason: "our proxy", Since: time.Unix(1, 0)}
+	payouts := switches.Switch{Name: switches.Name{Kind: switches.StopPayouts}, On: true, By: "admin token", Reason: "the books", Since: time.Unix(1, 0)}
+	for _, m := range fleet {
+		m.on, m.why = []switches.Switch{stop, suspend, payouts}, fmt.Errorf("%w on %s", switches.ErrStopped, network.ID)
+	}
+	for range 2 {
+		look(t, fleet...)
+		wantNotices(t, "both are on", db, notify.PaymentsStopped, 1, 1, fleet...)
+		wantNotices(t, "both are on", db, notify.StrikesSuspended, 1, 1, fleet...)
+		wantNotices(t, "both are on", db, notify.NetworkNotReady, 0, 0, fleet...)
+	}
+	for _, m := range fleet {
+		for _, c := range m.told {
+			if want := map[notify.Kind]string{notify.PaymentsStopped: "the token is being upgraded", notify.StrikesSuspended: "by wallet 0x01"}[c.Kind]; want == "" || !strings.Contains(c.Text, want) {
+				t.Errorf("told is %+v", c)
+			}
+		}
+		m.on, m.why = nil, nil
+	}
+	look(t, fleet...)
+	look(t, fleet...)
+	wantNotices(t, "both are off", db, notify.PaymentsStopped, 0, 2, fleet...)
+	wantNotices(t, "both are off", db, notify.StrikesSuspended, 0, 2, fleet...)
 }
