@@ -171,6 +171,8 @@ func (s *SignIns) bound(wallet common.Address, chainID uint64) []byte {
 type SignInDraft struct {
 	Message   string
 	Signature []byte
+	// Unseen says that the address of the request is not known to be the wallet's own: it is not remembered as one of the account's.
+	Unseen bool
 }
 
 // ParseSignIn reads the body of a sign-in: {"message": "…", "signature": "0x…"}.
@@ -235,6 +237,9 @@ func (s *SignIns) SignIn(ctx context.Context, db DB, d SignInDraft, from netip.A
 		}
 		if opened, err = s.store.open(ctx, tx, account); err != nil {
 			return err
+		}
+		if d.Unseen {
+			return nil
 		}
 		return s.store.Saw(ctx, tx, account.ID, from)
 	})

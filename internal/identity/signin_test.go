@@ -350,3 +350,20 @@ func TestParse_TellsEverythingThatIsWrongWithABody(t *testing.T) {
 		}
 	}
 }
+
+// An address that is not known to be the wallet's own may be the whole world's: calls from there would all be its account's.
+func TestSignIn_AnAddressThatIsNotItsOwnIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	key, wallet := newKey(t)
+	for want, unseen := range []bool{true, false} {
+		message := d.challenge(t, wallet)
+		draft := identity.SignInDraft{Message: message, Signature: sign(t, key, message), Unseen: unseen}
+		if _, err := d.SignIn(t.Context(), d.db, draft, home); err != nil {
+			t.Fatal(err)
+		}
+		if n := d.count(t, "account_addresses"); n != want {
+			t.Errorf("unseen %v: %d addresses, want %d", unseen, n, want)
+		}
+	}
+}

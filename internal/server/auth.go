@@ -83,7 +83,8 @@ func (s *Server) enter(c echo.Context, draft identity.SignInDraft) (identity.Ope
 	if err := s.take(c, &s.entries, "sign-ins"); err != nil {
 		return identity.Opened{}, err
 	}
-	source, _ := sourceOf(c.Request(), s.proxies)
+	source, stranger := sourceOf(c.Request(), s.proxies)
+	draft.Unseen = stranger
 	return s.signIns.SignIn(c.Request().Context(), s.db, draft, source)
 }
 

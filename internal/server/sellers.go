@@ -81,8 +81,7 @@ func (s *Server) byCookie(c echo.Context, name string) (identity.Principal, page
 	if err != nil || !ok {
 		return identity.Principal{}, pageSession{}, false, err
 	}
-	source, _ := sourceOf(c.Request(), s.proxies)
-	if err := s.identities.Saw(ctx, s.db, p.Account, source); err != nil {
+	if err := s.identities.Saw(ctx, s.db, p.Account, s.seenAt(c.Request())); err != nil {
 		return identity.Principal{}, pageSession{}, false, err
 	}
 	return p, pageSession{form: walletForm(cookie.Value), ends: p.Expires, token: cookie.Value}, true, nil

@@ -32,6 +32,16 @@ func sourceOf(r *http.Request, proxies []netip.Prefix) (source netip.Addr, stran
 	return peer, true // a proxy of ours that does not say for whom it asks
 }
 
+// seenAt is the address from which an account is used; none where it is not known to be its own. Calls from there are its provider's and move nothing, and
+// behind a proxy that nobody configured the whole world comes from one address.
+func (s *Server) seenAt(r *http.Request) netip.Addr {
+	source, stranger := sourceOf(r, s.proxies)
+	if stranger {
+		return netip.Addr{}
+	}
+	return source
+}
+
 func forwarded(h http.Header) bool {
 	for _, name := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"} {
 		if len(h.Values(name)) > 0 {

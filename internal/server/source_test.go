@@ -36,5 +36,9 @@ func TestSourceOf_BelievesConfiguredProxiesOnly(t *testing.T) {
 		if source.String() != tt.source || stranger != tt.stranger {
 			t.Errorf("%s: source %s, stranger %v, want %s, %v", name, source, stranger, tt.source, tt.stranger)
 		}
+		// Where an account is used from decides whose calls count, so what is a stranger's is nobody's.
+		if seen := (&Server{proxies: proxies}).seenAt(r); seen.IsValid() == stranger || !stranger && seen != source {
+			t.Errorf("%s: an account is seen at %s", name, seen)
+		}
 	}
 }
