@@ -200,10 +200,11 @@ func TestAccountPages_AreForEverybodyAndRunNothing(t *testing.T) {
 
 	sold := fillAccount(t, w, w.SignIn(t, key), upstream)
 	for _, v := range adminViews(w, "", "/account", "/account/keys", "/account/services/weather", "/account/services/evil", "/account/services/weather/edit",
-		"/account/services/weather/headers", "/account/services/evil/endpoints/"+sold, "/account/services/weather/endpoints/new",
+		"/account/services/weather/headers", "/account/services/weather/endpoints/new",
 		"/account/services/evil?done=said", "/account/services/nobody") {
 		b.check(v, axe)
 	}
+	b.check(view{"account-services-evil-endpoint", w.URL + "/account/services/evil/endpoints/" + sold}, axe)
 	b.open(w.URL + "/account/services/evil")
 	b.reads("onerror=", "Status 500", "counts", "127.0.0.0/24", "Answer this strike …")
 	do(b, "answer it", chromedp.Click(".strike .decide summary"))
