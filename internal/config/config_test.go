@@ -73,6 +73,7 @@ func TestLoad_ProductionDefaultsAreTheDocumentedOnes(t *testing.T) {
 		"database":        {c.Database.URL.Reveal(), ""},
 		"own sources":     {fmt.Sprint(c.OwnSources), fmt.Sprint(loopback)},
 		"trusted proxies": {len(c.TrustedProxies), 0},
+		"admin wallets":   {len(c.AdminWallets), 0},
 		"quote validity":  {c.QuoteValidity, 10 * time.Minute},
 		"strike fold":     {c.StrikeFold, true},
 		"strike window":   {c.StrikeWindow, 24 * time.Hour},
@@ -106,6 +107,7 @@ func TestLoad_DevelopmentIsLenient(t *testing.T) {
 		"a port to be chosen is not known":   {"MARKET_LISTEN=127.0.0.1:0", func(c Config) bool { return c.PublicURL == "" }},
 		"a plain public URL":                 {"MARKET_PUBLIC_URL=http://box:8000", func(c Config) bool { return c.PublicURL == "http://box:8000" }},
 		"a short admin token":                {"MARKET_ADMIN_TOKEN=dev", func(c Config) bool { return c.AdminToken.Reveal() == "dev" }},
+		"two admins":                         {"MARKET_ADMIN_WALLETS=0x70997970C51812dc3A010C7d01b50e0d17dc79C8, 0x0a3dad9d5816792c90a168d63574dacb09acf6fb", func(c Config) bool { return len(c.AdminWallets) == 2 }},
 		"set to nothing is not set":          {"MARKET_COOLDOWN=", func(c Config) bool { return c.Cooldown == time.Minute }},
 	}
 	for name, test := range tests {
@@ -138,6 +140,9 @@ func TestLoad_AValueThatIsWrongIsNamedWithWhatWasReceived(t *testing.T) {
 		"MARKET_TRUSTED_PROXIES=10.0.0.0/33",
 		"MARKET_TRUSTED_PROXIES=::ffff:10.0.0.0/104",
 		"MARKET_OWN_SOURCES=localhost",
+		"MARKET_ADMIN_WALLETS=0x70997970C51812dc3A010C7d01b50e0d17dc79C",
+		"MARKET_ADMIN_WALLETS=0x70997970C51812dc3A010C7d01b50e0d17dc79C8,",
+		"MARKET_ADMIN_WALLETS=0x0000000000000000000000000000000000000000",
 		"MARKET_QUOTE_VALIDITY=-1s",
 		"MARKET_QUOTE_VALIDITY=10",
 		"MARKET_QUOTE_VALIDITY=24h0m1s",
