@@ -165,21 +165,21 @@ var jsonBlock = regexp.MustCompile("(?s)```json\n(.*?)```")
 func TestDocs_TheFilesAreAccepted(t *testing.T) {
 	t.Parallel()
 	blocks := jsonBlock.FindAllStringSubmatch(readDoc(t, operationsFile), -1)
-	if len(blocks) != 3 {
-		t.Fatalf("operations.md shows %d files, want one of networks and two of facilitators, the second with a guard", len(blocks))
+	if len(blocks) != 4 {
+		t.Fatalf("operations.md shows %d files, want one of networks, one of plans and two of facilitators, the second with a guard", len(blocks))
 	}
-	for i, of := range blocks[1:] {
+	for i, of := range blocks[2:] {
 		folder := t.TempDir()
-		for name, text := range map[string]string{"networks.json": blocks[0][1], "facilitators.json": of[1], "hosted.token": "token"} {
+		for name, text := range map[string]string{"networks.json": blocks[0][1], "plans.json": blocks[1][1], "facilitators.json": of[1], "hosted.token": "token"} {
 			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 		c, err := config.Load([]string{"MARKET_DEV=1", "MARKET_NETWORKS=" + filepath.Join(folder, "networks.json"),
-			"MARKET_FACILITATORS=" + filepath.Join(folder, "facilitators.json"),
+			"MARKET_FACILITATORS=" + filepath.Join(folder, "facilitators.json"), "MARKET_PLANS=" + filepath.Join(folder, "plans.json"),
 			"MARKET_TREASURY_KEY=" + strings.Repeat("1", 64), "MARKET_GAS_KEY=" + strings.Repeat("2", 64)})
-		if err != nil || len(c.Networks) == 0 || len(c.Facilitators) != 2-i || i == 1 && c.Facilitators[0].Source.Guard.Floor == 0 {
-			t.Errorf("file %d of facilitators: %d networks, %d facilitators: %v", i+1, len(c.Networks), len(c.Facilitators), err)
+		if err != nil || len(c.Networks) == 0 || len(c.Facilitators) != 2-i || len(c.Plans) != 2 || i == 1 && c.Facilitators[0].Source.Guard.Floor == 0 {
+			t.Errorf("file %d of facilitators: %d networks, %d facilitators, %d plans: %v", i+1, len(c.Networks), len(c.Facilitators), len(c.Plans), err)
 		}
 	}
 }
