@@ -27,7 +27,6 @@ const (
 	commaList           // of texts, with commas or spaces between
 	tickedOf            // those of Options that are ticked
 	yesOrNo
-	writeOnly // text that is never shown again, and not kept when a form comes back
 )
 
 // A formField is one member of a document of the API, as people type it. A form has no rules of its own: it becomes the document, and what the API says of a
@@ -69,7 +68,7 @@ type formInput struct {
 
 // words of the controls in templates.
 var controlWords = map[control]string{
-	oneLine: "line", manyLines: "lines", jsonText: "json", wholeNumber: "number", oneOf: "one", commaList: "list", tickedOf: "ticks", yesOrNo: "tick", writeOnly: "secret",
+	oneLine: "line", manyLines: "lines", jsonText: "json", wholeNumber: "number", oneOf: "one", commaList: "list", tickedOf: "ticks", yesOrNo: "tick",
 }
 
 var wholeForm = regexp.MustCompile(`^-?[0-9]{1,15}(\.[0-9]{1,10})?$`)
@@ -234,7 +233,6 @@ func (s *fieldSet) part(typed url.Values, problems map[string]string, editing bo
 		in := formInput{ID: "f-" + strings.ReplaceAll(name, ".", "-"), Name: name, Label: f.Label, Hint: f.Hint, Control: controlWords[f.Control],
 			Asked: f.Asked, Fixed: f.Fixed && editing, Problem: problems[name]}
 		switch f.Control {
-		case writeOnly:
 		case oneOf, tickedOf:
 			given := typed[name]
 			for _, o := range f.Options {

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,10 +25,13 @@ func sellersUpstream(t *testing.T) string {
 	return server.URL
 }
 
+// elsewhere asks from an address at which no seller of a test was seen: a call from there is anybody's.
+var elsewhere = &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}).DialContext}}
+
 // buy pays for a call as anybody does, with the client of callers.
 func buy(t *testing.T, w *apptest.World, url, body string) *caller.Result {
 	t.Helper()
-	client := &caller.Client{Key: w.Payer(t, 10*apptest.PriceUnits), MaxUSD: decimal.New(1, 0),
+	client := &caller.Client{Key: w.Payer(t, 10*apptest.PriceUnits), MaxUSD: decimal.New(1, 0), HTTP: elsewhere,
 		Assets: []caller.Asset{{Network: devnet.NetworkID, Address: devnet.TokenAddress(), Symbol: devnet.TokenSymbol, Decimals: devnet.TokenDecimals}},
 		Now: func() time.Time {
 			head, err := w.Chain.Head(context.WithoutCancel(t.Context()))
@@ -100,7 +104,7 @@ func TestAccountWalk_FromTheWalletToASoldCall(t *testing.T) {
 		b.open(w.URL + "/account/services/weather")
 		return strings.Contains(b.text(), "24 hours: 1 call")
 	})
-	b.reads("for sale", "served, service: ok", "POST /work", "$0.002")
+	b.reads("for sale", "Paid calls from outside", "served, service: ok", "POST /work", "$0.002")
 
 	do(b, "change it", chromedp.Click(`a[href="/account/services/weather/edit"]`))
 	b.reads("Change what it says of itself")
@@ -196,10 +200,11 @@ func TestAccountPages_AreForEverybodyAndRunNothing(t *testing.T) {
 
 	sold := fillAccount(t, w, w.SignIn(t, key), upstream)
 	for _, v := range adminViews(w, "", "/account", "/account/keys", "/account/services/weather", "/account/services/evil", "/account/services/weather/edit",
-		"/account/services/weather/headers", "/account/services/evil/endpoints/"+sold, "/account/services/weather/endpoints/new",
+		"/account/services/weather/headers", "/account/services/weather/endpoints/new",
 		"/account/services/evil?done=said", "/account/services/nobody") {
 		b.check(v, axe)
 	}
+	b.check(view{"account-services-evil-endpoint", w.URL + "/account/services/evil/endpoints/" + sold}, axe)
 	b.open(w.URL + "/account/services/evil")
 	b.reads("onerror=", "Status 500", "counts", "127.0.0.0/24", "Answer this strike …")
 	do(b, "answer it", chromedp.Click(".strike .decide summary"))
