@@ -22,11 +22,14 @@ type oracle struct {
 
 func (o *oracle) look(context.Context) (time.Duration, error) { return o.validFor, o.err }
 func (o *oracle) limited() error                              { return o.limit }
+func (o *oracle) limitedFor(int) error                        { return o.limit }
 func (o *oracle) limitedToRefund(int64) error                 { return o.limit }
 func (o *oracle) preferred(time.Time) bool                    { return o.err == nil }
 func (o *oracle) source() string                              { return o.name }
 
 func (o *oracle) reserve(context.Context, source.Class, int64) (*remote.Turn, error) { return nil, nil }
+
+func (o *oracle) reserveCall(context.Context, int, int64) (*remote.Turn, error) { return nil, nil }
 
 func (o *oracle) settle(context.Context, *remote.Turn, chain.Signed, int, chain.Believe) chain.Settlement {
 	return chain.Settlement{Status: chain.StatusSettled}
