@@ -104,7 +104,7 @@ func TestKeeper_ATimeoutAgesAResultAndANoEndsIt(t *testing.T) {
 		}
 		time.Sleep(time.Until(proved.Add(5*time.Second - 1)))
 		wantCause(t, "just below the allowance", w.Ready(chainA), 0)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		wantCause(t, "on the allowance", w.Ready(chainA), CauseTooOld)
 		time.Sleep(20 * time.Second)
 		wantCause(t, "long after it", w.Ready(chainA), CauseTooOld)
@@ -240,7 +240,7 @@ func TestKeeper_WithoutTheDatabaseItIsNotReady(t *testing.T) {
 				wantCause(t, "with a beat", w.Ready(chainA), 0)
 				time.Sleep(tt.after - 1)
 				wantCause(t, "just within", w.Ready(chainA), 0)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				wantCause(t, "on it", w.Ready(chainA), CauseNoDatabase)
 				wantCause(t, "a call that is under way", w.Admit(t.Context(), chainA, 1), CauseNoDatabase)
 				w.beat()
