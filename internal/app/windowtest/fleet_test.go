@@ -216,8 +216,16 @@ func (f *fleet) full(is bool) {
 func (f *fleet) offer(t testing.TB) {
 	t.Helper()
 	ask := apptest.Ask(f.URL + listed)
-	apptest.Eventually(t, "people are asked to pay", func() bool { return f.Send(t, ask, "").Status == http.StatusPaymentRequired })
-	f.terms = f.Challenge(t, ask)
+	var a apptest.Answer
+	apptest.Eventually(t, "people are asked to pay", func() bool {
+		a = f.Send(t, ask, "")
+		return a.Status == http.StatusPaymentRequired
+	})
+	terms, err := payment.DecodeChallenge(a.Header.Get(payment.HeaderRequired))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.terms = terms
 }
 
 // startSigning signs payments of some callers until the test ends: what is to be sent lies ready.
