@@ -27,7 +27,6 @@ var quietTriggers = map[string]string{
 	"delistings_only_added":        "refuses",
 	"strike_deliveries_only_added": "refuses",
 	"deliveries_kept":              "refuses",
-	"deliveries_suspended_kept":    "refuses",
 }
 
 // brokenBy returns what of a migration would write evidence, when it is applied or from then on: a database that writes by itself is one more writer.
