@@ -18,5 +18,7 @@ CREATE TRIGGER switches_changed AFTER INSERT OR UPDATE OR DELETE ON switches
 -- It is found by the time it was recorded at, so that the index that records are read from does not have to grow by what is nearly always false.
 ALTER TABLE deliveries ADD COLUMN suspended boolean NOT NULL DEFAULT false;
 CREATE INDEX deliveries_suspended ON deliveries (service_id, recorded_at) WHERE suspended;
-CREATE TRIGGER deliveries_suspended_kept BEFORE UPDATE OF suspended ON deliveries
+DROP TRIGGER deliveries_kept ON deliveries;
+CREATE TRIGGER deliveries_kept BEFORE UPDATE OF id, call_id, trial, service_id, endpoint_id, outcome, reason, origin, asked, asked_at, upstream_status,
+	latency_us, method, path, source, payer, recorded_at, replica, suspended OR DELETE OR TRUNCATE ON deliveries
 	FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
