@@ -116,10 +116,16 @@ func (s *SignIns) Challenge(ctx context.Context, db postgres.DB, d ChallengeDraf
 	if m.Nonce, err = s.seal(now, d.Wallet, d.ChainID); err != nil {
 		return Challenge{}, err
 	}
-	statement, expires := "Sign in to sell at "+s.Domain+". This is no payment and costs nothing.", now.Add(ChallengeTime)
+	statement, expires := s.statement(), now.Add(ChallengeTime)
 	until := expires.Format(time.RFC3339)
 	m.Statement, m.ExpirationTime = &statement, &until
 	return Challenge{Message: m.Text(), Nonce: m.Nonce, Expires: expires}, nil
+}
+
+// statement is what a wallet shows to whoever signs. A text with another one, such as that of a sign-in of a caller, opens no session: what it was signed for
+// is something else.
+func (s *SignIns) statement() string {
+	return "Sign in to sell at " + s.Domain + ". This is no payment and costs nothing."
 }
 
 func (s *SignIns) chains() string {
@@ -260,6 +266,9 @@ func (s *SignIns) isFor(m eip4361.Message, now time.Time) error {
 	}
 	if origin, ok := eip4361.Origin(m.URI); !ok || origin != s.Origin {
 		return no("the URI of the message must begin with %s", s.Origin)
+	}
+	if m.Statement == nil || *m.Statement != s.statement() {
+		return no("the statement of the message must be that of the challenge: %s", s.statement())
 	}
 	if m.Version != "1" {
 		return no("the version of the message must be 1")

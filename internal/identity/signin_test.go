@@ -219,6 +219,8 @@ func TestSignIn_TakesOnlyAFreshMessageOfOursForThisWallet(t *testing.T) {
 		"a line of its own":              {func() string { return fresh() + "\nAdmin: yes" }, key},
 		"a line end after it":            {func() string { return fresh() + "\n" }, key},
 		"an address in another spelling": {func() string { return strings.Replace(fresh(), wallet.Hex(), strings.ToLower(wallet.Hex()), 1) }, key},
+		"another statement":              {swap("Sign in to sell", "Read my purchases"), key},
+		"no statement":                   {func() string { return withoutStatement(fresh()) }, key},
 		"no message":                     {func() string { return "hello" }, key},
 		"a nonce in another case":        {func() string { return lowerNonce(fresh()) }, key},
 	} {
@@ -239,10 +241,12 @@ func TestSignIn_TakesOnlyAFreshMessageOfOursForThisWallet(t *testing.T) {
 	if _, err := d.enter(t, message, sign(t, key, message)); err != nil {
 		t.Errorf("the message itself after all that: %v", err)
 	}
-	statement := strings.Replace(d.challenge(t, wallet), "Sign in to sell", "Let me sell", 1)
-	if _, err := d.enter(t, statement, sign(t, key, statement)); err != nil {
-		t.Errorf("a statement of the client's own: %v", err)
-	}
+}
+
+func withoutStatement(message string) string {
+	before, rest, _ := strings.Cut(message, "Sign in to sell")
+	_, after, _ := strings.Cut(rest, "\n")
+	return before + after
 }
 
 func lowerNonce(message string) string {
