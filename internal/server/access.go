@@ -78,6 +78,17 @@ func let(c echo.Context, p identity.Principal, as catalog.Actor) {
 // guarded puts before a route what its access asks for.
 func (s *Server) guarded(r route) echo.HandlerFunc {
 	switch r.access {
+	case account, seller, owner, admin, adminPage, accountPage:
+		r.handler = s.bounded(r)
+		return arrived(r, s.asked(r))
+	case anyone, visitor, reader, adminDoor, accountDoor, accessEnd:
+	}
+	return s.asked(r)
+}
+
+// asked puts before a route that it is asked who somebody is.
+func (s *Server) asked(r route) echo.HandlerFunc {
+	switch r.access {
 	case anyone, visitor:
 		return r.handler
 	case reader:
