@@ -135,7 +135,9 @@ func (s *Server) accountSession(c echo.Context) error {
 	message := strings.ReplaceAll(values.Get("message"), "\r\n", "\n") // forms are sent with the line ends of mail
 	opened, err := s.enterWith(c, message, strings.TrimSpace(values.Get("signature")))
 	if err == nil {
-		s.keepSession(c, opened)
+		if err := s.keepSession(c, opened); err != nil {
+			return err
+		}
 		return c.Redirect(http.StatusSeeOther, next)
 	}
 	status, why, ok := s.signInProblem(c, err)

@@ -132,7 +132,7 @@ func (s *Server) makeKey(c echo.Context, draft identity.KeyDraft) (keyView, erro
 		}
 		view = keyViewOf(made)
 		view.Token = token.Reveal()
-		return s.note(c, tx, audit.KeyMade, own, "made", map[string]any{}, map[string]any{"key": made.ID, "name": made.Name, "hint": made.Hint, "scopes": made.Scopes,
+		return s.note(ctx, tx, authorOf(c), audit.KeyMade, own, "made", map[string]any{}, map[string]any{"key": made.ID, "name": made.Name, "hint": made.Hint, "scopes": made.Scopes,
 			"expires_at": view.ExpiresAt})
 	})
 	return view, err
@@ -158,7 +158,7 @@ func (s *Server) dropKey(c echo.Context, id uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		return s.note(c, tx, audit.KeyRevoked, own, "revoked", map[string]any{"key": k.ID, "name": k.Name, "hint": k.Hint}, map[string]any{})
+		return s.note(ctx, tx, authorOf(c), audit.KeyRevoked, own, "revoked", map[string]any{"key": k.ID, "name": k.Name, "hint": k.Hint}, map[string]any{})
 	})
 }
 
