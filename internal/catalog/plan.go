@@ -45,7 +45,7 @@ func (st Store) mayList(ctx context.Context, tx pgx.Tx, d Draft) error {
 	if err := st.Plans.Allows(name, plan.KeyListings, listings+1); err != nil {
 		return err
 	}
-	if err := st.mayMake(ctx, tx, name, plan.KeyListings, listedSQL, d.Owner); err != nil {
+	if err := st.mayMake(ctx, tx, name, plan.KeyListings, d.Owner); err != nil {
 		return err
 	}
 	if err := st.Plans.Allows(name, plan.KeyEndpoints, int64(len(d.Endpoints))); err != nil {
@@ -71,22 +71,25 @@ SELECT count(*), coalesce(min(created_at), market_now()) + interval '1 day' FROM
 SELECT count(*), coalesce(min(created_at), market_now()) + interval '1 day' FROM endpoints WHERE service_id = $1 AND created_at > market_now() - interval '1 day'`
 )
 
-// mayMake refuses one more of something for a day. The caller has locked what it is made in.
-func (st Store) mayMake(ctx context.Context, tx pgx.Tx, name string, of plan.Key, countSQL string, in uuid.UUID) error {
+// mayMake refuses one more listing of an account, or endpoint of a service, for a day. The caller has locked what it is made in.
+func (st Store) mayMake(ctx context.Context, tx pgx.Tx, name string, of plan.Key, in uuid.UUID) error {
 	var (
 		made  int64
 		again time.Time
+		err   error
 	)
-	if err := tx.QueryRow(ctx, countSQL, in).Scan(&made, &again); err != nil {
-		return fmt.Errorf("count what was made in %s: %w", in, err)
-	}
-	most := madeTimes * of.Field().Of(st.Plans.Of(name).Limits)
-	if made < most {
-		return nil
-	}
 	what, where := "listings", "the account"
 	if of == plan.KeyEndpoints {
 		what, where = "endpoints", "the service"
+		err = tx.QueryRow(ctx, addedSQL, in).Scan(&made, &again)
+	} else {
+		err = tx.QueryRow(ctx, listedSQL, in).Scan(&made, &again)
+	}
+	if err != nil {
+		return fmt.Errorf("count %s of %s: %w", what, in, err)
+	}
+	if made < madeTimes*of.Field().Of(st.Plans.Of(name).Limits) {
+		return nil
 	}
 	return refusal.New(call.TooMany, "%d %s were made in %s within a day, with those that are retired, which is as many as are taken: %d times what the plan has", made, what, where, madeTimes).
 		WithUntil(again)
@@ -138,7 +141,7 @@ func (st Store) mayAdd(ctx context.Context, tx pgx.Tx, service uuid.UUID, wanted
 	if err := st.Plans.Allows(name, plan.KeyEndpoints, wanted); err != nil || by.Actor == ActorAdmin {
 		return err
 	}
-	return st.mayMake(ctx, tx, name, plan.KeyEndpoints, addedSQL, service)
+	return st.mayMake(ctx, tx, name, plan.KeyEndpoints, service)
 }
 
 const usedSQL = `
