@@ -73,7 +73,19 @@ CREATE INDEX services_by_owner ON services (owner_id, id) WHERE owner_id IS NOT 
 -- Every process keeps the owners of services in memory. Rows that nobody changed tell nobody.
 CREATE TRIGGER accounts_plan_changed AFTER UPDATE OF plan ON accounts
 	FOR EACH ROW WHEN (OLD.plan IS DISTINCT FROM NEW.plan) EXECUTE FUNCTION notify_changed('accounts');
-CREATE TRIGGER account_addresses_seen AFTER INSERT OR UPDATE ON account_addresses
-	FOR EACH ROW EXECUTE FUNCTION notify_changed('accounts');
+-- Anybody can have an account and use it from one address after the other: only where a new one is an owner's does the memory change. What grows old is
+-- forgotten with the next reload, which needs no notification.
+-- +goose StatementBegin
+CREATE FUNCTION notify_owner_seen() RETURNS trigger
+LANGUAGE plpgsql
+AS $$ BEGIN
+	IF EXISTS (SELECT 1 FROM services WHERE owner_id = NEW.account_id AND state <> 'retired') THEN
+		PERFORM pg_notify('accounts', '');
+	END IF;
+	RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER account_addresses_seen AFTER INSERT ON account_addresses
+	FOR EACH ROW EXECUTE FUNCTION notify_owner_seen();
 CREATE TRIGGER services_owned AFTER INSERT ON services
 	FOR EACH ROW WHEN (NEW.owner_id IS NOT NULL) EXECUTE FUNCTION notify_changed('accounts');

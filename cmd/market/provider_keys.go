@@ -45,6 +45,19 @@ type shownKey struct {
 	Token      string   `json:"token,omitempty"`
 }
 
+// state says in words whether a key does anything.
+func (k *shownKey) state(now time.Time) string {
+	if k.RevokedAt != nil {
+		return "revoked " + minute(*k.RevokedAt)
+	}
+	if k.ExpiresAt != nil {
+		if at, err := time.Parse(time.RFC3339, *k.ExpiresAt); err == nil && !now.Before(at) {
+			return "ended"
+		}
+	}
+	return "good"
+}
+
 // makeKey makes an API key. The document is as the server answered.
 func (c *apiClient) makeKey(ctx context.Context, draft keyDraft) (json.RawMessage, error) {
 	if draft.Scopes == nil {
@@ -88,7 +101,7 @@ func newProviderKeysCommand(o *providerOptions) *cobra.Command {
 				if !forPeople(out, o.asJSON) {
 					return printJSON(out, list)
 				}
-				return printKeys(out, list.Items)
+				return printKeys(out, list.Items, time.Now())
 			})
 		},
 	}
@@ -126,7 +139,7 @@ func newProviderNewKeyCommand(o *providerOptions) *cobra.Command {
 	return cmd
 }
 
-func printKeys(out io.Writer, items []json.RawMessage) error {
+func printKeys(out io.Writer, items []json.RawMessage, now time.Time) error {
 	if len(items) == 0 {
 		_, err := fmt.Fprintln(out, "no keys")
 		return err
@@ -138,12 +151,8 @@ func printKeys(out io.Writer, items []json.RawMessage) error {
 		if err := json.Unmarshal(item, &k); err != nil {
 			return errNotThisAPI
 		}
-		state := "good"
-		if k.RevokedAt != nil {
-			state = "revoked " + minute(*k.RevokedAt)
-		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", shown(k.Name), shown(k.Hint), shown(strings.Join(k.Scopes, " ")), minute(k.CreatedAt),
-			orNever(k.ExpiresAt), orNever(k.LastUsedAt), state, shown(k.ID))
+			orNever(k.ExpiresAt), orNever(k.LastUsedAt), k.state(now), shown(k.ID))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print: %w", err)

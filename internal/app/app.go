@@ -237,8 +237,17 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			return err
 		}
 	}
+	owners := newSpaced(ownersPause, func() { reload(identity.Channel) })
+	a.loop(background, "owners", owners.run)
+	changed := func(channel string) {
+		if channel == identity.Channel {
+			owners.ask()
+			return
+		}
+		reload(channel)
+	}
 	a.loop(background, "notifications", func(ctx context.Context) {
-		postgres.Watch(ctx, databaseURL, channels, reload, func(err error) {
+		postgres.Watch(ctx, databaseURL, channels, changed, func(err error) {
 			a.log.Warn().Err(err).Msg("notifications interrupted")
 		})
 	})

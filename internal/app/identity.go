@@ -19,7 +19,7 @@ func signIns(who siwx.Expect, open rails, box secretbox.Box) *identity.SignIns {
 	return &identity.SignIns{Domain: who.Domain, Origin: who.Origin, ChainIDs: who.ChainIDs, Box: box, Wallets: walletsOn(open)}
 }
 
-// walletsOn asks contract wallets, each on the network that its sign-in names.
+// walletsOn asks contract wallets, each on the network that it is asked for.
 type walletsOn rails
 
 func (w walletsOn) Takes(ctx context.Context, chainID uint64, wallet common.Address, digest common.Hash, s chain.Signature) (bool, error) {

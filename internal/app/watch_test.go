@@ -103,7 +103,7 @@ func wantExplained(t *testing.T, w *apptest.World) {
 			t.Errorf("nobody is told what stops with the loop %q", name)
 		}
 	}
-	for _, name := range []string{"heartbeat", "outage guard", "sweeper", "tidy", "holding", "traffic", "rounds", "reload", "notifications", "watch", "deep watch", "sources",
+	for _, name := range []string{"heartbeat", "outage guard", "sweeper", "tidy", "holding", "traffic", "rounds", "reload", "owners", "notifications", "watch", "deep watch", "sources",
 		"engine/" + devnet.NetworkID} {
 		if !slices.Contains(loops, name) {
 			t.Errorf("the loop %q is not watched: %v are", name, loops)

@@ -26,12 +26,13 @@ const (
 	AdminGranted Action = "admin_granted" // a wallet is an admin
 	AdminRevoked Action = "admin_revoked" // and is not any more
 	SessionEnded Action = "session_ended" // a wallet signed out
-	KeyRevoked   Action = "key_revoked"   // an account ended one of its API keys
+	KeyMade      Action = "key_made"      // an account made an API key
+	KeyRevoked   Action = "key_revoked"   // and ended one
 )
 
 // Actions returns every action.
 func Actions() []Action {
-	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked, SessionEnded, KeyRevoked}
+	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked, SessionEnded, KeyMade, KeyRevoked}
 }
 
 // A Kind is what a decision can be about.

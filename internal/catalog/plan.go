@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -44,6 +45,9 @@ func (st Store) mayList(ctx context.Context, tx pgx.Tx, d Draft) error {
 	if err := st.Plans.Allows(name, plan.KeyListings, listings+1); err != nil {
 		return err
 	}
+	if err := st.mayMake(ctx, tx, name, plan.KeyListings, d.Owner); err != nil {
+		return err
+	}
 	if err := st.Plans.Allows(name, plan.KeyEndpoints, int64(len(d.Endpoints))); err != nil {
 		return at(err, "/endpoints")
 	}
@@ -53,6 +57,42 @@ func (st Store) mayList(ctx context.Context, tx pgx.Tx, d Draft) error {
 		}
 	}
 	return nil
+}
+
+// madeTimes is how many times over an account may make within a day what its plan has at a time. Rows of what is retired stay for ever, so whoever lists
+// and retires in a loop would fill the tables without ever having more than the plan has.
+const madeTimes = 10
+
+// What was made within a day, also of what is retired, and when the first of it is a day old.
+const (
+	listedSQL = `
+SELECT count(*), coalesce(min(created_at), market_now()) + interval '1 day' FROM services WHERE owner_id = $1 AND created_at > market_now() - interval '1 day'`
+	addedSQL = `
+SELECT count(*), coalesce(min(created_at), market_now()) + interval '1 day' FROM endpoints WHERE service_id = $1 AND created_at > market_now() - interval '1 day'`
+)
+
+// mayMake refuses one more listing of an account, or endpoint of a service, for a day. The caller has locked what it is made in.
+func (st Store) mayMake(ctx context.Context, tx pgx.Tx, name string, of plan.Key, in uuid.UUID) error {
+	var (
+		made  int64
+		again time.Time
+		err   error
+	)
+	what, where := "listings", "the account"
+	if of == plan.KeyEndpoints {
+		what, where = "endpoints", "the service"
+		err = tx.QueryRow(ctx, addedSQL, in).Scan(&made, &again)
+	} else {
+		err = tx.QueryRow(ctx, listedSQL, in).Scan(&made, &again)
+	}
+	if err != nil {
+		return fmt.Errorf("count %s of %s: %w", what, in, err)
+	}
+	if made < madeTimes*of.Field().Of(st.Plans.Of(name).Limits) {
+		return nil
+	}
+	return refusal.New(call.TooMany, "%d %s were made in %s within a day, with those that are retired, which is as many as are taken: %d times what the plan has", made, what, where, madeTimes).
+		WithUntil(again)
 }
 
 const trialsMember = "/trial_calls_per_day"
@@ -70,18 +110,38 @@ SELECT a.plan FROM services s JOIN accounts a ON a.id = s.owner_id WHERE s.id = 
 
 // allows refuses what the plan of a service's owner has no room for. The service is locked, so nobody else adds to it.
 func (st Store) allows(ctx context.Context, tx pgx.Tx, service uuid.UUID, key plan.Key, wanted int64) error {
-	if st.Plans == nil {
-		return nil
-	}
-	var name string
-	err := tx.QueryRow(ctx, planOfSQL, service).Scan(&name)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("find the plan of service %s: %w", service, err)
+	name, planned, err := st.planOf(ctx, tx, service)
+	if err != nil || !planned {
+		return err
 	}
 	return st.Plans.Allows(name, key, wanted)
+}
+
+// planOf is the plan of a service's owner; false where it has none.
+func (st Store) planOf(ctx context.Context, tx pgx.Tx, service uuid.UUID) (name string, planned bool, err error) {
+	if st.Plans == nil {
+		return "", false, nil
+	}
+	err = tx.QueryRow(ctx, planOfSQL, service).Scan(&name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("find the plan of service %s: %w", service, err)
+	}
+	return name, true, nil
+}
+
+// mayAdd refuses an endpoint that its service's owner has no room for. The service is locked. How many are made in a day is no matter of admins.
+func (st Store) mayAdd(ctx context.Context, tx pgx.Tx, service uuid.UUID, wanted int64, by Author) error {
+	name, planned, err := st.planOf(ctx, tx, service)
+	if err != nil || !planned {
+		return err
+	}
+	if err := st.Plans.Allows(name, plan.KeyEndpoints, wanted); err != nil || by.Actor == ActorAdmin {
+		return err
+	}
+	return st.mayMake(ctx, tx, name, plan.KeyEndpoints, service)
 }
 
 const usedSQL = `

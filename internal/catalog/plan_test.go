@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -120,6 +121,85 @@ func TestStore_Create_APlanHasSoManyListingsAndNoneMore(t *testing.T) {
 	retire(second)
 	if _, err := list(owner, "four"); err != nil {
 		t.Errorf("a retired one counts: %v", err)
+	}
+}
+
+// What is retired does not count for the plan, and stays in the tables: whoever lists and retires in a loop meets the end of a day's number.
+func TestStore_Create_AnAccountListsSoOftenADayWithWhatItRetired(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, other := account(t, db, ""), account(t, db, "")
+	pgtest.Freeze(t, db)
+	n := 0
+	list := func(of uuid.UUID) (catalog.Service, error) {
+		n++
+		return owned(t, db, of, draft(t, fmt.Sprintf("loop-%d", n), "/a"))
+	}
+	for range 20 { // ten times the two that the plan has
+		s, err := list(owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := planned.Retire(t.Context(), db, s.ID, catalog.AdminToken, "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := list(owner)
+	no, _ := errors.AsType[*refusal.Error](err)
+	if no == nil || no.Reason != call.TooMany || no.Until.IsZero() || !strings.Contains(no.Detail, "20 listings were made in the account within a day") {
+		t.Errorf("one more: %v", err)
+	}
+	for name, of := range map[string]uuid.UUID{"another account": other, "the operator": {}} {
+		if _, err := list(of); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	pgtest.Shift(t, db, 24*time.Hour)
+	if _, err := list(owner); err != nil {
+		t.Errorf("a day later: %v", err)
+	}
+}
+
+func TestStore_AddEndpoint_AServiceGetsSoManyADayWithThoseThatAreRetired(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner := account(t, db, "")
+	pgtest.Freeze(t, db)
+	s, err := owned(t, db, owner, draft(t, "sold", "/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := catalog.Author{Actor: catalog.ActorOwner, Name: "wallet"}
+	n := 1 // with its first one
+	add := func(by catalog.Author) error {
+		n++
+		return inTx(t, db, func(tx pgx.Tx) error {
+			e, err := planned.AddEndpoint(t.Context(), tx, s.ID, draft(t, "x", fmt.Sprintf("/loop/%d", n)).Endpoints[0], by)
+			if err != nil {
+				return err
+			}
+			now, err := planned.Find(t.Context(), tx, "sold")
+			if err != nil {
+				return err
+			}
+			_, err = planned.RetireEndpoint(t.Context(), tx, &now, e.ID, by)
+			return err
+		})
+	}
+	for n < 20 { // ten times the two that the plan has
+		if err := add(by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := add(by); reasonOf(err) != call.TooMany || !strings.Contains(err.Error(), "20 endpoints were made in the service within a day") {
+		t.Errorf("one more: %v", err)
+	}
+	if err := add(catalog.AdminToken); err != nil {
+		t.Errorf("an admin: %v", err)
+	}
+	pgtest.Shift(t, db, 24*time.Hour)
+	if err := add(by); err != nil {
+		t.Errorf("a day later: %v", err)
 	}
 }
 

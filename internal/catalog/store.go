@@ -92,7 +92,7 @@ func (st Store) AddEndpoint(ctx context.Context, tx pgx.Tx, serviceID uuid.UUID,
 	if len(routes) >= endpointsMax {
 		return nil, refusal.New(call.Conflict, "a service must not have more than %d endpoints", endpointsMax)
 	}
-	if err := st.allows(ctx, tx, serviceID, plan.KeyEndpoints, int64(len(routes)+1)); err != nil {
+	if err := st.mayAdd(ctx, tx, serviceID, int64(len(routes)+1), by); err != nil {
 		return nil, err
 	}
 	if err := st.allows(ctx, tx, serviceID, plan.KeyTrialCallsPerDay, int64(d.TrialCallsPerDay)); err != nil {

@@ -47,7 +47,7 @@ type DB interface {
 type SignIns struct {
 	Domain   string   // host, and port where it is not the scheme's own
 	Origin   string   // scheme://domain
-	ChainIDs []uint64 // that we know; the first is what is meant where none is named
+	ChainIDs []uint64 // that we know; the first is what is meant where none is named, and the only one on which contract wallets speak
 	Box      secretbox.Box
 	Wallets  Wallets
 	store    Store
@@ -116,10 +116,16 @@ func (s *SignIns) Challenge(ctx context.Context, db postgres.DB, d ChallengeDraf
 	if m.Nonce, err = s.seal(now, d.Wallet, d.ChainID); err != nil {
 		return Challenge{}, err
 	}
-	statement, expires := "Sign in to sell at "+s.Domain+". This is no payment and costs nothing.", now.Add(ChallengeTime)
+	statement, expires := s.statement(), now.Add(ChallengeTime)
 	until := expires.Format(time.RFC3339)
 	m.Statement, m.ExpirationTime = &statement, &until
 	return Challenge{Message: m.Text(), Nonce: m.Nonce, Expires: expires}, nil
+}
+
+// statement is what a wallet shows to whoever signs. A text with another one, such as that of a sign-in of a caller, opens no session: what it was signed for
+// is something else.
+func (s *SignIns) statement() string {
+	return "Sign in to sell at " + s.Domain + ". This is no payment and costs nothing."
 }
 
 func (s *SignIns) chains() string {
@@ -261,6 +267,9 @@ func (s *SignIns) isFor(m eip4361.Message, now time.Time) error {
 	if origin, ok := eip4361.Origin(m.URI); !ok || origin != s.Origin {
 		return no("the URI of the message must begin with %s", s.Origin)
 	}
+	if m.Statement == nil || *m.Statement != s.statement() {
+		return no("the statement of the message must be that of the challenge: %s", s.statement())
+	}
 	if m.Version != "1" {
 		return no("the version of the message must be 1")
 	}
@@ -297,10 +306,16 @@ func (s *SignIns) isFor(m eip4361.Message, now time.Time) error {
 
 // signed says whether the address gave the signature: by its key, or where it is a contract by its own word. An address that has both is taken by
 // either, as wallets that delegate their account (EIP-7702) have it.
+//
+// An account is an address and of no chain, and a key is the same everywhere. A contract is not: whoever owned a wallet once can often put it at the same
+// address of another chain, with the owners of then. So contracts speak on one chain alone.
 func (s *SignIns) signed(ctx context.Context, m eip4361.Message, signature chain.Signature) error {
 	digest := m.Digest()
 	if signer, err := chain.Recover(digest, signature); err == nil && signer == m.Address && signer != (common.Address{}) {
 		return nil
+	}
+	if m.ChainID != s.ChainIDs[0] {
+		return no("the signature is not that of the key of %s, and a contract wallet signs in on chain %d alone: ask for a challenge for it", m.Address.Hex(), s.ChainIDs[0])
 	}
 	takes, err := s.Wallets.Takes(ctx, m.ChainID, m.Address, digest, signature)
 	if err != nil {

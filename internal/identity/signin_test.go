@@ -26,16 +26,22 @@ import (
 
 var home = netip.MustParseAddr("192.0.2.7")
 
+// on is a wallet on a chain.
+type on struct {
+	chainID uint64
+	wallet  common.Address
+}
+
 // contracts answers for contract wallets.
 type contracts struct {
-	takes map[common.Address]bool
+	takes map[on]bool
 	err   error
 	asked []uint64 // chain ids
 }
 
 func (c *contracts) Takes(_ context.Context, chainID uint64, wallet common.Address, _ common.Hash, _ chain.Signature) (bool, error) {
 	c.asked = append(c.asked, chainID)
-	return c.takes[wallet], c.err
+	return c.takes[on{chainID, wallet}], c.err
 }
 
 type door struct {
@@ -47,7 +53,7 @@ type door struct {
 
 func newDoor(t *testing.T) *door {
 	t.Helper()
-	c := &contracts{takes: map[common.Address]bool{}}
+	c := &contracts{takes: map[on]bool{}}
 	return &door{db: pgtest.New(t), contracts: c, SignIns: &identity.SignIns{Domain: "shop.test", Origin: "https://shop.test", ChainIDs: []uint64{8453, 84532},
 		Box: secretbox.RandomBox(), Wallets: c}}
 }
@@ -213,6 +219,8 @@ func TestSignIn_TakesOnlyAFreshMessageOfOursForThisWallet(t *testing.T) {
 		"a line of its own":              {func() string { return fresh() + "\nAdmin: yes" }, key},
 		"a line end after it":            {func() string { return fresh() + "\n" }, key},
 		"an address in another spelling": {func() string { return strings.Replace(fresh(), wallet.Hex(), strings.ToLower(wallet.Hex()), 1) }, key},
+		"another statement":              {swap("Sign in to sell", "Read my purchases"), key},
+		"no statement":                   {func() string { return withoutStatement(fresh()) }, key},
 		"no message":                     {func() string { return "hello" }, key},
 		"a nonce in another case":        {func() string { return lowerNonce(fresh()) }, key},
 	} {
@@ -233,10 +241,12 @@ func TestSignIn_TakesOnlyAFreshMessageOfOursForThisWallet(t *testing.T) {
 	if _, err := d.enter(t, message, sign(t, key, message)); err != nil {
 		t.Errorf("the message itself after all that: %v", err)
 	}
-	statement := strings.Replace(d.challenge(t, wallet), "Sign in to sell", "Let me sell", 1)
-	if _, err := d.enter(t, statement, sign(t, key, statement)); err != nil {
-		t.Errorf("a statement of the client's own: %v", err)
-	}
+}
+
+func withoutStatement(message string) string {
+	before, rest, _ := strings.Cut(message, "Sign in to sell")
+	_, after, _ := strings.Cut(rest, "\n")
+	return before + after
 }
 
 func lowerNonce(message string) string {
@@ -261,37 +271,62 @@ func TestSignIn_AMessageIsGoodForTenMinutesOfMarketTime(t *testing.T) {
 	}
 }
 
-func TestSignIn_AContractWalletSpeaksForItselfOnTheChainOfTheMessage(t *testing.T) {
+func TestSignIn_AContractWalletSpeaksForItselfOnTheFirstChain(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	owner, wallet := newKey(t)
 	contract := common.HexToAddress("0x00000000000000000000000000000000000c0de1")
-	made, err := d.Challenge(t.Context(), d.db, identity.ChallengeDraft{Wallet: contract, ChainID: 84532})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signature := append(sign(t, owner, made.Message), make([]byte, 100)...)
-	if _, err := d.enter(t, made.Message, signature); reasonOf(err) != call.Unauthorized {
+	message := d.challenge(t, contract)
+	signature := append(sign(t, owner, message), make([]byte, 100)...)
+	if _, err := d.enter(t, message, signature); reasonOf(err) != call.Unauthorized {
 		t.Errorf("the wallet says no: %v", err)
 	}
 	d.contracts.err = errors.New("the node is out")
-	if _, err := d.enter(t, made.Message, signature); reasonOf(err) != call.NotReady {
+	if _, err := d.enter(t, message, signature); reasonOf(err) != call.NotReady {
 		t.Errorf("the node cannot be asked: %v", err)
 	}
-	d.contracts.err, d.contracts.takes[contract] = nil, true
-	if opened, err := d.enter(t, made.Message, signature); err != nil || opened.Account.Wallet != contract {
+	d.contracts.err, d.contracts.takes[on{8453, contract}] = nil, true
+	if opened, err := d.enter(t, message, signature); err != nil || opened.Account.Wallet != contract {
 		t.Errorf("the wallet says yes: %+v, %v", opened, err)
-	}
-	for _, asked := range d.contracts.asked {
-		if asked != 84532 {
-			t.Errorf("chain %d was asked", asked)
-		}
 	}
 	n := len(d.contracts.asked)
 	d.contracts.err = errors.New("the node is out")
-	message := d.challenge(t, wallet)
+	message = d.challenge(t, wallet)
 	if _, err := d.enter(t, message, sign(t, owner, message)); err != nil || len(d.contracts.asked) != n {
 		t.Errorf("a key needs no node: %v, asked %d times", err, len(d.contracts.asked)-n)
+	}
+}
+
+// Who owned a contract wallet once can put it at its address of another chain, where it says yes to them. A key is the same on each.
+func TestSignIn_AContractWalletOfAnotherChainIsNobody(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	owner, wallet := newKey(t)
+	contract := common.HexToAddress("0x00000000000000000000000000000000000c0de1")
+	d.contracts.takes[on{84532, contract}] = true
+	elsewhere := func(of common.Address) string {
+		t.Helper()
+		made, err := d.Challenge(t.Context(), d.db, identity.ChallengeDraft{Wallet: of, ChainID: 84532})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Message
+	}
+	for name, message := range map[string]string{"the chain on which it says yes": elsewhere(contract), "the chain on which it says no": d.challenge(t, contract)} {
+		_, err := d.enter(t, message, append(sign(t, owner, message), make([]byte, 100)...))
+		if reasonOf(err) != call.Unauthorized {
+			t.Errorf("%s: %v", name, err)
+		}
+		if strings.Contains(name, "yes") && !strings.Contains(err.Error(), "on chain 8453 alone") {
+			t.Errorf("%s: %v does not say where it can sign in", name, err)
+		}
+	}
+	if len(d.contracts.asked) != 1 || d.contracts.asked[0] != 8453 || d.count(t, "accounts") != 0 {
+		t.Errorf("chains %v were asked, %d accounts", d.contracts.asked, d.count(t, "accounts"))
+	}
+	message := elsewhere(wallet)
+	if _, err := d.enter(t, message, sign(t, owner, message)); err != nil {
+		t.Errorf("a key: %v", err)
 	}
 }
 

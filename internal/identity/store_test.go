@@ -370,7 +370,7 @@ func TestDeleteExpired_ForgetsWhatIsOfNoUseAndKeepsWhoHasSomething(t *testing.T)
 }
 
 // Every process hears of what the board holds, and of nothing else: most requests change nothing.
-func TestChannel_TellsOfAnOwnerItsPlanAndANewAddress(t *testing.T) {
+func TestChannel_TellsOfAnOwnerItsPlanAndItsNewAddress(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	key, _ := newKey(t)
@@ -391,18 +391,29 @@ func TestChannel_TellsOfAnOwnerItsPlanAndANewAddress(t *testing.T) {
 	}
 	const service = `INSERT INTO services (id, slug, name, base_url, probe_method, probe_path, probe_statuses, owner_id, state_cause, state_actor, state_by)
 		VALUES ($1, $2, 'Weather', 'https://api.example', 'GET', '/', '200', $3, 'created', 'owner', 'wallet')`
-	for name, tt := range map[string]struct {
+	saw := func(address string) func() error {
+		return func() error { return d.store.Saw(t.Context(), d.db, own.ID, netip.MustParseAddr(address)) }
+	}
+	for _, tt := range []struct {
+		name string
 		do   func() error
 		told bool
 	}{
-		"a service of an account":     {exec(service, call.NewID(), "mine", own.ID), true},
-		"a service of the operator":   {exec(service, call.NewID(), "ours", nil), false},
-		"another plan":                {exec(`UPDATE accounts SET plan = 'pro'`), true},
-		"a moment":                    {exec(`UPDATE accounts SET last_seen_at = market_now()`), false},
-		"an address":                  {func() error { return d.store.Saw(t.Context(), d.db, own.ID, netip.MustParseAddr("203.0.113.9")) }, true},
-		"an address that was seen":    {func() error { return d.store.Saw(t.Context(), d.db, own.ID, home) }, false},
-		"a session that is looked at": {func() error { _, _, err := d.store.OfSession(t.Context(), d.db, "mkses_"); return err }, false},
+		{"an address of who owns nothing", saw("203.0.113.8"), false},
+		{"a service of the operator", exec(service, call.NewID(), "ours", nil), false},
+		{"a service of an account", exec(service, call.NewID(), "mine", own.ID), true},
+		{"another plan", exec(`UPDATE accounts SET plan = 'pro'`), true},
+		{"a moment", exec(`UPDATE accounts SET last_seen_at = market_now()`), false},
+		{"an address", saw("203.0.113.9"), true},
+		{"an address that was seen", saw(home.String()), false},
+		{"an address that was seen long ago", func() error {
+			return errors.Join(exec(`UPDATE account_addresses SET seen_at = market_now() - interval '1 day'`)(), saw(home.String())())
+		}, false},
+		{"a session that is looked at", func() error { _, _, err := d.store.OfSession(t.Context(), d.db, "mkses_"); return err }, false},
+		{"the end of the service", exec(`UPDATE services SET state = 'retired', state_cause = 'withdrawn', state_actor = 'owner', state_by = 'wallet' WHERE slug = 'mine'`), false},
+		{"an address of who has nothing but what is retired", saw("203.0.113.10"), false},
 	} {
+		name := tt.name
 		if err := errors.Join(tt.do(), exec("NOTIFY done")()); err != nil {
 			t.Fatal(name, err)
 		}

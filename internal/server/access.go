@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
@@ -71,12 +72,26 @@ func let(c echo.Context, p identity.Principal, as catalog.Actor) {
 	case p.Kind == identity.AdminToken:
 		c.Set(authorKey, catalog.AdminToken)
 	case p.Kind != identity.Nobody:
-		c.Set(authorKey, catalog.Author{Actor: as, Name: "wallet " + p.Wallet.Hex()})
+		c.Set(authorKey, catalog.Author{Actor: as, Name: walletName(p.Wallet)})
 	}
 }
 
+// walletName is the name of a wallet as an author.
+func walletName(of common.Address) string { return "wallet " + of.Hex() }
+
 // guarded puts before a route what its access asks for.
 func (s *Server) guarded(r route) echo.HandlerFunc {
+	switch r.access {
+	case account, seller, owner, admin, adminPage, accountPage:
+		r.handler = s.bounded(r)
+		return arrived(r, s.asked(r))
+	case anyone, visitor, reader, adminDoor, accountDoor, accessEnd:
+	}
+	return s.asked(r)
+}
+
+// asked puts before a route that it is asked who somebody is.
+func (s *Server) asked(r route) echo.HandlerFunc {
 	switch r.access {
 	case anyone, visitor:
 		return r.handler

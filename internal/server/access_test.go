@@ -299,7 +299,7 @@ func TestAccess_EveryRouteByEveryKindOfCaller(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	callers := h.callers(t)
-	h.badTokens.max = 1_000_000
+	h.badTokens.max, h.writes.max = 1_000_000, 1_000_000
 	for _, r := range h.table() {
 		var who identity.Principal
 		var by catalog.Author

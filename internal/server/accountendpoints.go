@@ -70,12 +70,11 @@ func (s *Server) accountEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	form := &typedForm{sets: endpointSets("", ""), values: url.Values{"revision": {strconv.FormatInt(v.Revision, 10)}}}
-	for _, set := range form.sets {
-		if err := set.typedOf(s.endpointView(v.Slug, e), form.values); err != nil {
-			return err
-		}
+	form := &typedForm{sets: endpointSets("", "")}
+	if form.values, err = typedAs(s.endpointView(v.Slug, e), form.sets); err != nil {
+		return err
 	}
+	form.values.Set("revision", strconv.FormatInt(v.Revision, 10))
 	return s.writeEndpointForm(c, http.StatusOK, form, true)
 }
 
@@ -93,6 +92,9 @@ func (s *Server) accountChangeEndpoint(c echo.Context) error {
 	values.Set("method", e.Method)
 	values.Set("path", e.Path)
 	form := &typedForm{sets: endpointSets("", ""), values: values}
+	if form.stood, err = typedAs(s.endpointView(v.Slug, e), form.sets); err != nil {
+		return err
+	}
 	done := "endpoint"
 	err = form.send(true, func(body []byte) error {
 		_, err := e.ParsePatch(body, s.rules)

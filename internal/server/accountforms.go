@@ -42,6 +42,7 @@ type problemsOnPage struct {
 type typedForm struct {
 	sets   []*fieldSet
 	values url.Values
+	stood  url.Values // what stands, as it would be typed; nil: nothing, or it does not matter
 	beside map[string]string
 	head   string
 	others []string
@@ -51,7 +52,7 @@ type typedForm struct {
 func (t *typedForm) document(patch bool) (body []byte, problems []refusal.Field, err error) {
 	document := map[string]any{}
 	for _, set := range t.sets {
-		members, wrong := set.gather(t.values, patch)
+		members, wrong := set.gather(t.values, t.stood, patch)
 		problems = append(problems, wrong...)
 		in := document
 		if set.At == firstEndpoint {
@@ -218,13 +219,22 @@ func (s *Server) accountEdit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	form := &typedForm{sets: serviceSets(), values: url.Values{}}
-	for _, set := range form.sets {
-		if err := set.typedOf(view, form.values); err != nil {
-			return err
-		}
+	form := &typedForm{sets: serviceSets()}
+	if form.values, err = typedAs(view, form.sets); err != nil {
+		return err
 	}
 	return s.writeEdit(c, http.StatusOK, &v, form, strconv.FormatInt(v.Revision, 10))
+}
+
+// typedAs is what stands as it would be typed.
+func typedAs(view any, sets []*fieldSet) (url.Values, error) {
+	values := url.Values{}
+	for _, set := range sets {
+		if err := set.typedOf(view, values); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 func (s *Server) writeEdit(c echo.Context, status int, v *catalog.Service, form *typedForm, revision string) error {
@@ -247,7 +257,13 @@ func (s *Server) accountChange(c echo.Context) error {
 	restsOn(c, values)
 	form := &typedForm{sets: serviceSets(), values: values}
 	values.Set("slug", before.Slug)
-	var view serviceView
+	view, err := s.ownersView(c, &before)
+	if err != nil {
+		return err
+	}
+	if form.stood, err = typedAs(view, form.sets); err != nil {
+		return err
+	}
 	err = form.send(true, func(body []byte) error {
 		_, err := before.ParsePatch(body, s.rules)
 		return err

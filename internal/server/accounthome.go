@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -86,17 +87,23 @@ func (s *Server) accountOverview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page.Keys = plural(liveKeys(keys), "key that is good", "keys that are good")
+	page.Keys = plural(liveKeys(keys, s.now()), "key that is good", "keys that are good")
 	return s.writePage(c, http.StatusOK, accountHomeTemplate, page)
 }
 
-func liveKeys(keys []identity.APIKey) (n int) {
+// liveKeys counts those that are good.
+func liveKeys(keys []identity.APIKey, now time.Time) (n int) {
 	for _, k := range keys {
-		if k.RevokedAt.IsZero() {
+		if k.RevokedAt.IsZero() && !hasEnded(k, now) {
 			n++
 		}
 	}
 	return n
+}
+
+// hasEnded says whether the time of a key is over.
+func hasEnded(k identity.APIKey, now time.Time) bool {
+	return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
 }
 
 // sellerRow is one service among those of its seller.

@@ -68,7 +68,7 @@ func (s *Server) writeKeys(c echo.Context, status int, page keysPage, form *type
 		switch {
 		case !k.RevokedAt.IsZero():
 			shown.State = badge{"revoked", "bad"}
-		case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt):
+		case hasEnded(k, now):
 			shown.State = badge{"ended", "wait"}
 		default:
 			shown.Live = true

@@ -99,7 +99,7 @@ func TestSignInPage_AloneRunsAScript(t *testing.T) {
 		}
 		answer := h.visited(path, token)
 		policy := answer.Header.Get("Content-Security-Policy")
-		if answer.StatusCode != http.StatusOK || strings.Contains(policy, "script-src 'self'") != want || strings.Contains(policy, "unsafe") || strings.Contains(policy, "connect-src") ||
+		if answer.StatusCode != http.StatusOK || strings.Contains(policy, "script-src https://shop.example/signin.js;") != want || strings.Contains(policy, "script-src 'self'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "connect-src") ||
 			!strings.Contains(policy, "default-src 'none'") {
 			t.Errorf("%s: %d, policy %q", path, answer.StatusCode, policy)
 		}

@@ -20,13 +20,19 @@ import (
 // signInPath is where sellers sign in.
 const signInPath = accountHome + "/sign-in"
 
-// signInPolicy lets the page that signs in run our one script, which asks the wallet of the browser. It asks us nothing: it fills in the forms of the page.
-var signInPolicy = strings.Replace(pagePolicy, "default-src 'none';", "default-src 'none'; script-src 'self';", 1)
+// signInPolicy lets the page that signs in run our one script, and no other one that is at our address. It asks the wallet of the browser, and us nothing:
+// it fills in the forms of the page.
+func (s *Server) signInPolicy() string {
+	return strings.Replace(pagePolicy, "default-src 'none';", "default-src 'none'; script-src "+s.publicURL+scriptAt+";", 1)
+}
+
+// scriptAt is where the script is.
+const scriptAt = "/signin.js"
 
 // scriptPath changes with the script, so that a browser may keep one.
 var scriptPath = func() string {
 	sum := sha256.Sum256(web.SignIn)
-	return "/signin.js?v=" + hex.EncodeToString(sum[:4])
+	return scriptAt + "?v=" + hex.EncodeToString(sum[:4])
 }()
 
 var (
@@ -77,7 +83,7 @@ func (s *Server) accountSignIn(c echo.Context) error {
 func (s *Server) writeWalletPage(c echo.Context, status int, page walletPage) error {
 	page.frame = s.accountFrame(c, "")
 	page.Script = scriptPath
-	return s.writePageUnder(c, status, signInPolicy, accountSignInTemplate, page)
+	return s.writePageUnder(c, status, s.signInPolicy(), accountSignInTemplate, page)
 }
 
 // accountChallenge serves POST /account/challenge: it makes the text for a wallet to sign.
@@ -122,7 +128,7 @@ func (s *Server) writeMessagePage(c echo.Context, status int, page messagePage) 
 		page.Address = lines[1]
 	}
 	page.Command = "market provider sign --key-file wallet.key message.txt"
-	return s.writePageUnder(c, status, signInPolicy, accountSignTemplate, page)
+	return s.writePageUnder(c, status, s.signInPolicy(), accountSignTemplate, page)
 }
 
 // accountSession serves POST /account/session: a text of ours with a signature over it opens a session.
@@ -135,7 +141,9 @@ func (s *Server) accountSession(c echo.Context) error {
 	message := strings.ReplaceAll(values.Get("message"), "\r\n", "\n") // forms are sent with the line ends of mail
 	opened, err := s.enterWith(c, message, strings.TrimSpace(values.Get("signature")))
 	if err == nil {
-		s.keepSession(c, opened)
+		if err := s.keepSession(c, opened); err != nil {
+			return err
+		}
 		return c.Redirect(http.StatusSeeOther, next)
 	}
 	status, why, ok := s.signInProblem(c, err)

@@ -84,6 +84,7 @@ var deeds = map[audit.Action]string{
 	audit.AdminGranted: "Made an admin",
 	audit.AdminRevoked: "Made an admin no more",
 	audit.SessionEnded: "Signed out",
+	audit.KeyMade:      "Made a key",
 	audit.KeyRevoked:   "Revoked a key",
 }
 

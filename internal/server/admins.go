@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5"
@@ -91,13 +92,16 @@ func readWallet(text string) (common.Address, error) {
 const noWallet = "must be an address: 0x and 40 hexadecimal digits, in one case or with the right checksum"
 
 // role makes a wallet an admin, or an admin no more, and keeps who did. The last wallet that has the role keeps it where there is no admin token: nobody
-// could give it to another one.
+// could give it to another one. Who has lost the role since the request was let in gives it to nobody, and not to itself.
 func (s *Server) role(c echo.Context, wallet common.Address, on bool, reason string) (set identity.Admin, err error) {
 	ctx, by := c.Request().Context(), authorOf(c)
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		held, err := s.identities.HoldAdmins(ctx, tx)
 		if err != nil {
 			return err
+		}
+		if p := principalOf(c); p.Kind != identity.AdminToken && !slices.Contains(held, p.Wallet) {
+			return refusal.New(call.Forbidden, "your wallet is no admin any more")
 		}
 		before, err := s.identities.Admin(ctx, tx, wallet)
 		if err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -9,6 +10,7 @@ import (
 
 	"market/internal/audit"
 	"market/internal/call"
+	"market/internal/catalog"
 	"market/internal/identity"
 	"market/internal/refusal"
 )
@@ -90,29 +92,26 @@ func (s *Server) enter(c echo.Context, draft identity.SignInDraft) (identity.Ope
 
 // dropSession serves DELETE /api/v1/auth/session: the session that asks ends.
 func (s *Server) dropSession(c echo.Context) error {
-	if err := s.end(c, bearerOf(c)); err != nil {
+	if err := s.end(c.Request().Context(), principalOf(c), authorOf(c), bearerOf(c)); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-// end ends a session of whoever asks, and keeps that it was ended.
-func (s *Server) end(c echo.Context, token string) error {
-	ctx := c.Request().Context()
+// end ends a session of somebody, and keeps that it was ended.
+func (s *Server) end(ctx context.Context, p identity.Principal, by catalog.Author, token string) error {
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		ended, err := s.identities.EndSession(ctx, tx, token)
 		if err != nil || !ended {
 			return err
 		}
-		p := principalOf(c)
-		return s.note(c, tx, audit.SessionEnded, p.Account, "signed out", map[string]any{"expires_at": timeJSON(p.Expires)}, map[string]any{})
+		return s.note(ctx, tx, by, audit.SessionEnded, p.Account, "signed out", map[string]any{"expires_at": timeJSON(p.Expires)}, map[string]any{})
 	})
 }
 
 // note keeps in the audit what somebody did with an account that sells, or with an admin's. Of others nothing is kept for ever: anybody can have any
 // number of accounts.
-func (s *Server) note(c echo.Context, tx pgx.Tx, action audit.Action, account uuid.UUID, reason string, before, after map[string]any) error {
-	by, ctx := authorOf(c), c.Request().Context()
+func (s *Server) note(ctx context.Context, tx pgx.Tx, by catalog.Author, action audit.Action, account uuid.UUID, reason string, before, after map[string]any) error {
 	of, err := s.identities.ByID(ctx, tx, account)
 	if err != nil || of.Services == 0 && !of.Admin {
 		return err

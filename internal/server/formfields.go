@@ -73,13 +73,13 @@ var controlWords = map[control]string{
 
 var wholeForm = regexp.MustCompile(`^-?[0-9]{1,15}(\.[0-9]{1,10})?$`)
 
-// gather makes the object that the fields were typed for. In a patch, what was left empty is null, which takes it away; else it is left out. A text that
-// is to be JSON and is not is a problem, under its pointer, and left out.
-func (s *fieldSet) gather(form url.Values, patch bool) (map[string]any, []refusal.Field) {
+// gather makes the object that the fields were typed for. In a patch, what was left empty is null, which takes it away; else it is left out. What came back
+// as it was shown of what stood is left out of a patch. A text that is to be JSON and is not is a problem, under its pointer, and left out.
+func (s *fieldSet) gather(form, stood url.Values, patch bool) (map[string]any, []refusal.Field) {
 	object, problems := map[string]any{}, []refusal.Field(nil)
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		if f.Fixed && patch {
+		if patch && (f.Fixed || stood != nil && f.untouched(form, stood, s.Prefix)) {
 			continue
 		}
 		v, err := f.read(form, s.Prefix, patch)
@@ -102,6 +102,23 @@ func (s *fieldSet) gather(form url.Values, patch bool) (map[string]any, []refusa
 		in[f.Path[len(f.Path)-1]] = v
 	}
 	return object, problems
+}
+
+// untouched says whether a field came back as it was shown of what stood. A page does not show everything that a text can hold, and what was not typed is not
+// changed.
+func (f *formField) untouched(form, stood url.Values, prefix string) bool {
+	name := f.name(prefix)
+	switch f.Control {
+	case yesOrNo:
+		return (form.Get(name) != "") == (stood.Get(name) != "")
+	case tickedOf:
+		shown := slices.DeleteFunc(slices.Clone(stood[name]), func(v string) bool { return !slices.Contains(f.Options, v) })
+		return slices.Equal(form[name], shown)
+	case oneOf:
+		return form.Get(name) == stood.Get(name)
+	}
+	came := strings.ReplaceAll(form.Get(name), "\r\n", "\n")
+	return strings.TrimSpace(came) == strings.TrimSpace(shownTyped(stood.Get(name), f.Control))
 }
 
 // read returns the value that was typed; nil for none.

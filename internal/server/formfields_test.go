@@ -97,6 +97,57 @@ func TestTypedForm_WhatIsEmptyIsLeftOutOrTakenAway(t *testing.T) {
 	}
 }
 
+// A page does not show everything that a text can hold. What comes back as it was shown was not typed, and is not written over what stands.
+func TestTypedForm_WhatCameBackAsItWasShownIsNoChange(t *testing.T) {
+	t.Parallel()
+	stands := `{"method": "GET", "path": "/x", "price_usd": "0.002", "description": "a\u202eb", "input_example": {"n": 1, "m": "a\u202eb"}, "timeout_ms": 5000, "served_statuses": [404, 410],
+		"stream": true}`
+	sets := endpointSets("", "")
+	stood, err := typedAs(json.RawMessage(stands), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// shown is what the browser sends of the page as it came.
+	shown := func() url.Values {
+		values := url.Values{}
+		for _, set := range sets {
+			for _, in := range set.part(stood, map[string]string{}, true).Inputs {
+				for _, o := range in.Options {
+					if o.Chosen {
+						values.Add(in.Name, o.ID)
+					}
+				}
+				if in.Ticked {
+					values.Set(in.Name, "yes")
+				} else if in.Options == nil {
+					values.Set(in.Name, strings.ReplaceAll(in.Value, "\n", "\r\n"))
+				}
+			}
+		}
+		return values
+	}
+	for name, tt := range map[string]struct {
+		typed url.Values
+		want  string
+	}{
+		"nothing":        {nil, `{}`},
+		"another text":   {url.Values{"description": {"another"}}, `{"description":"another"}`},
+		"an empty one":   {url.Values{"timeout_ms": {""}}, `{"timeout_ms":null}`},
+		"another tick":   {url.Values{"served_statuses": {"404"}}, `{"served_statuses":[404]}`},
+		"no stream":      {url.Values{"stream": nil}, `{"stream":false}`},
+		"another price":  {url.Values{"price_usd": {"0.003"}}, `{"price_usd":"0.003"}`},
+		"something more": {url.Values{"max_response_bytes": {"100"}}, `{"max_response_bytes":100}`},
+	} {
+		form := &typedForm{sets: sets, values: shown(), stood: stood}
+		for field, v := range tt.typed {
+			form.values[field] = v
+		}
+		if body, problems, err := form.document(true); err != nil || problems != nil || string(body) != tt.want {
+			t.Errorf("%s: %s, %v, %v; want %s", name, body, problems, err, tt.want)
+		}
+	}
+}
+
 // A text that is no JSON is told beside its field, with everything else that is wrong, and nothing is sent.
 func TestTypedForm_TellsAllProblemsBesideTheirFields(t *testing.T) {
 	t.Parallel()

@@ -120,15 +120,20 @@ func (s *Server) newKey(c echo.Context) error {
 	return s.writeJSON(c, http.StatusCreated, typeJSON, view)
 }
 
-// makeKey makes a key of the account that asks, for the API and the pages.
+// makeKey makes a key of the account that asks, for the API and the pages, and keeps that it did.
 func (s *Server) makeKey(c echo.Context, draft identity.KeyDraft) (keyView, error) {
 	var view keyView
 	ctx := c.Request().Context()
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		made, token, err := s.identities.NewKey(ctx, tx, principalOf(c).Account, draft)
+		own := principalOf(c).Account
+		made, token, err := s.identities.NewKey(ctx, tx, own, draft)
+		if err != nil {
+			return err
+		}
 		view = keyViewOf(made)
 		view.Token = token.Reveal()
-		return err
+		return s.note(ctx, tx, authorOf(c), audit.KeyMade, own, "made", map[string]any{}, map[string]any{"key": made.ID, "name": made.Name, "hint": made.Hint, "scopes": made.Scopes,
+			"expires_at": view.ExpiresAt})
 	})
 	return view, err
 }
@@ -153,7 +158,7 @@ func (s *Server) dropKey(c echo.Context, id uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		return s.note(c, tx, audit.KeyRevoked, own, "revoked", map[string]any{"key": k.ID, "name": k.Name, "hint": k.Hint}, map[string]any{})
+		return s.note(ctx, tx, authorOf(c), audit.KeyRevoked, own, "revoked", map[string]any{"key": k.ID, "name": k.Name, "hint": k.Hint}, map[string]any{})
 	})
 }
 

@@ -53,21 +53,52 @@ func (s *Server) setCookie(c echo.Context, name, path, value string, keep time.D
 }
 
 // keepSession has the browser keep a wallet's session that was opened just now: for the pages of sellers, and where the wallet is an admin for those of
-// admins, too. Whether it is one is read again with each request.
-func (s *Server) keepSession(c echo.Context, opened identity.Opened) {
-	token := opened.Token.Reveal()
-	s.setCookie(c, s.accountCookie(), accountHome, token, identity.SessionTime)
-	if opened.Account.Admin {
-		s.setCookie(c, s.walletAdminCookie(), adminHome, token, identity.SessionTime)
+// admins, too. Whether it is one is read again with each request. What the browser had of another sign-in ends: nobody is two wallets, one of them on
+// the pages where it is not seen.
+func (s *Server) keepSession(c echo.Context, opened identity.Opened) error {
+	if err := s.endCookies(c); err != nil {
+		return err
 	}
+	token, admins := opened.Token.Reveal(), ""
+	if opened.Account.Admin {
+		admins = token
+	}
+	s.setCookie(c, s.accountCookie(), accountHome, token, identity.SessionTime)
+	s.setCookie(c, s.walletAdminCookie(), adminHome, admins, identity.SessionTime)
+	return nil
 }
 
-// endSession ends the wallet's session by which a page was asked for, for good, and has the browser forget it.
+// endSession ends the wallet's sessions of the browser, for good, and has it forget them.
 func (s *Server) endSession(c echo.Context) error {
-	current, _ := c.Get(sessionKey).(pageSession)
 	s.setCookie(c, s.accountCookie(), accountHome, "", 0)
 	s.setCookie(c, s.walletAdminCookie(), adminHome, "", 0)
-	return s.end(c, current.token)
+	return s.endCookies(c)
+}
+
+// endCookies ends the wallet's sessions that a request carries as cookies. A browser sends one of them: which one goes by the page.
+func (s *Server) endCookies(c echo.Context) error {
+	ctx := c.Request().Context()
+	for _, name := range []string{s.accountCookie(), s.walletAdminCookie()} {
+		cookie, err := c.Request().Cookie(name)
+		if err != nil {
+			continue // there is none
+		}
+		p, ok, err := s.identities.OfSession(ctx, s.db, cookie.Value)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		as := catalog.ActorOwner
+		if name == s.walletAdminCookie() && p.Admin {
+			as = catalog.ActorAdmin
+		}
+		if err := s.end(ctx, p, catalog.Author{Actor: as, Name: walletName(p.Wallet)}, cookie.Value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // byCookie reads who has the wallet's session of a cookie; false where there is none that is good now.

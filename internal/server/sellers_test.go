@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/accounts"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/labstack/echo/v4"
 
+	"market/internal/config"
 	"market/internal/identity"
 )
 
@@ -78,21 +81,87 @@ func TestKeepSession_GivesTheAdminsCookieToAdminsAlone(t *testing.T) {
 		admin bool
 		want  []string
 	}{
-		"a seller": {false, []string{"__Secure-market-account=; Path=/account; Max-Age=28800; HttpOnly; Secure; SameSite=Strict"}},
-		"an admin": {true, []string{"__Secure-market-account=; Path=/account; Max-Age=28800; HttpOnly; Secure; SameSite=Strict",
-			"__Secure-market-wallet-admin=; Path=/admin; Max-Age=28800; HttpOnly; Secure; SameSite=Strict"}},
+		"a seller": {false, []string{"__Secure-market-account=token; Path=/account; Max-Age=28800; HttpOnly; Secure; SameSite=Strict",
+			"__Secure-market-wallet-admin=; Path=/admin; Max-Age=0; HttpOnly; Secure; SameSite=Strict"}},
+		"an admin": {true, []string{"__Secure-market-account=token; Path=/account; Max-Age=28800; HttpOnly; Secure; SameSite=Strict",
+			"__Secure-market-wallet-admin=token; Path=/admin; Max-Age=28800; HttpOnly; Secure; SameSite=Strict"}},
 	} {
 		answer := httptest.NewRecorder()
-		h.keepSession(echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/account/session", nil), answer), identity.Opened{Account: identity.Account{Admin: tt.admin}})
+		c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/account/session", nil), answer)
+		if err := h.keepSession(c, identity.Opened{Token: config.NewSecret("token"), Account: identity.Account{Admin: tt.admin}}); err != nil {
+			t.Fatal(err)
+		}
 		var got []string
 		for _, cookie := range answer.Result().Cookies() {
-			cookie.Value = ""
-			cookie.MaxAge = int(identity.SessionTime.Seconds())
 			got = append(got, cookie.String())
 		}
 		if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
+	}
+}
+
+// Somebody who signs in again, with whatever wallet, is not the one before any more, and who signs out is nobody.
+func TestSessions_OfABrowserEndWithTheNextSignInAndWithTheSignOut(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	chiefKey, sellerKey := newWallet(t), newWallet(t)
+	if _, err := h.identities.Grant(t.Context(), h.db, crypto.PubkeyToAddress(chiefKey.PublicKey), "admin token"); err != nil {
+		t.Fatal(err)
+	}
+	good := func(token string) bool {
+		t.Helper()
+		_, ok, err := h.identities.OfSession(t.Context(), h.db, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	set := func(answer *http.Response) map[string]string {
+		cookies := map[string]string{}
+		for _, c := range answer.Cookies() {
+			cookies[c.Name] = c.Value
+		}
+		return cookies
+	}
+	chief := h.entered(t, chiefKey).Token.Reveal()
+	wallet := crypto.PubkeyToAddress(sellerKey.PublicKey)
+	made, err := h.signIns.Challenge(t.Context(), h.db, identity.ChallengeDraft{Wallet: wallet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := crypto.Sign(accounts.TextHash([]byte(made.Message)), sellerKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := h.post("/account/session", h.accountCookie(), chief, url.Values{"message": {made.Message}, "signature": {hexutil.Encode(signature)}})
+	cookies := set(answer)
+	seller := cookies[h.accountCookie()]
+	value, said := cookies[h.walletAdminCookie()]
+	if answer.StatusCode != http.StatusSeeOther || !good(seller) || good(chief) || value != "" || !said {
+		t.Errorf("%d; the new session is good: %v, the one before: %v; the admin's cookie is set: %v, to %q", answer.StatusCode, good(seller), good(chief), said, value)
+	}
+	for name, out := range map[string]struct{ path, cookie string }{
+		"on the pages of sellers": {"/account/session/end", h.accountCookie()}, "on those of admins": {"/admin/session/end", h.walletAdminCookie()},
+	} {
+		token := h.entered(t, chiefKey).Token.Reveal()
+		cookies := set(h.post(out.path, out.cookie, token, url.Values{"form": {walletForm(token)}}))
+		for _, cookie := range []string{h.accountCookie(), h.walletAdminCookie()} {
+			if value, said := cookies[cookie]; value != "" || !said {
+				t.Errorf("%s: %s is set: %v, to %q", name, cookie, said, value)
+			}
+		}
+		if good(token) {
+			t.Errorf("%s: the session is good", name)
+		}
+	}
+	// An admin by the token who is signed in with a wallet, too, is neither afterwards.
+	token := h.entered(t, chiefKey).Token.Reveal()
+	byToken := openSession(h.at)
+	cookies = set(h.post("/admin/session/end", h.sessionCookie(), byToken.value(signInToken), url.Values{"form": {byToken.formToken(signInToken)}},
+		"Cookie", h.sessionCookie()+"="+byToken.value(signInToken)+"; "+h.walletAdminCookie()+"="+token))
+	if value, said := cookies[h.sessionCookie()]; good(token) || value != "" || !said {
+		t.Errorf("by the token: the wallet's session is good: %v, the cookie is set: %v, to %q", good(token), said, value)
 	}
 }
 

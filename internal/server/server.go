@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
@@ -95,6 +96,7 @@ type Server struct {
 	entries    tries // to sign in with a wallet
 	badTokens  tries
 	goodTokens known
+	writes     triesOf[uuid.UUID] // changes of accounts
 	ourForms   *http.CrossOriginProtection
 }
 
@@ -107,6 +109,7 @@ func New(c Config) *Server {
 		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices, switches: c.Switches,
 		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, store: catalog.Store{Plans: c.Plans},
 		challenges: tries{max: challengesMax}, entries: tries{max: signInsMax}, badTokens: tries{max: badTokensMax},
+		writes: triesOf[uuid.UUID]{max: writesMax, window: writesWindow},
 	}
 	s.scores = delivery.NewScoreboard(c.DB, c.Now, func(err error) { s.log.Error().Err(err).Msg("records of services") })
 	return s

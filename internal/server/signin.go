@@ -144,12 +144,12 @@ func (s *Server) signOut(c echo.Context) error {
 	if _, ok, err := s.formOf(c); !ok {
 		return err
 	}
-	if current, _ := c.Get(sessionKey).(pageSession); current.token != "" {
+	// Both ways of being signed in end: with one of them left, the next page would show that it was no sign-out.
+	s.setSession(c, "", 0)
+	if _, err := c.Request().Cookie(s.walletAdminCookie()); err == nil {
 		if err := s.endSession(c); err != nil {
 			return err
 		}
-	} else {
-		s.setSession(c, "", 0)
 	}
 	return c.Redirect(http.StatusSeeOther, adminHome)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/netip"
 	"sync"
 	"time"
@@ -9,7 +10,7 @@ import (
 const (
 	triesMax    = 10               // of one address prefix within triesWindow, where a server says no other number
 	triesWindow = 15 * time.Minute // from the first of them
-	triesKept   = 10_000           // prefixes that are remembered
+	triesKept   = 10_000           // prefixes, or accounts, that are remembered
 )
 
 // What strangers may do in triesWindow from one address prefix: nobody guesses a token of 32 random bytes, so this keeps the load of it small.
@@ -20,11 +21,15 @@ const (
 )
 
 // tries counts how often somebody at an address prefix tried something, such as to sign in, so that nobody goes on for ever. Each process counts for itself.
-type tries struct {
-	max int // 0: triesMax
+type tries = triesOf[netip.Prefix]
+
+// triesOf are tries of whoever K tells apart.
+type triesOf[K comparable] struct {
+	max    int           // 0: triesMax
+	window time.Duration // 0: triesWindow
 
 	mu sync.Mutex
-	by map[netip.Prefix]tried
+	by map[K]tried
 }
 
 type tried struct {
@@ -34,15 +39,15 @@ type tried struct {
 
 // take counts one more try, before it is known whether it is right, so that many at once are no way around it. It returns how long nobody from the
 // prefix may try; zero where this one may. Somebody with more prefixes than are remembered makes us forget: no token can be guessed by that.
-func (t *tries) take(from netip.Prefix, now time.Time) time.Duration {
+func (t *triesOf[K]) take(from K, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at, known := t.by[from]
 	if t.by == nil || !known && len(t.by) >= triesKept {
-		t.by = map[netip.Prefix]tried{}
+		t.by = map[K]tried{}
 	}
 	if !now.Before(at.until) {
-		at = tried{until: now.Add(triesWindow)}
+		at = tried{until: now.Add(cmp.Or(t.window, triesWindow))}
 	}
 	if at.n >= t.most() {
 		return at.until.Sub(now)
@@ -52,15 +57,12 @@ func (t *tries) take(from netip.Prefix, now time.Time) time.Duration {
 	return 0
 }
 
-func (t *tries) most() int {
-	if t.max == 0 {
-		return triesMax
-	}
-	return t.max
+func (t *triesOf[K]) most() int {
+	return cmp.Or(t.max, triesMax)
 }
 
 // full returns how long nobody from the prefix may try, as take does, and counts nothing.
-func (t *tries) full(from netip.Prefix, now time.Time) time.Duration {
+func (t *triesOf[K]) full(from K, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at := t.by[from]; at.n >= t.most() && now.Before(at.until) {
@@ -70,7 +72,7 @@ func (t *tries) full(from netip.Prefix, now time.Time) time.Duration {
 }
 
 // right forgets what was tried from a prefix: somebody there knows the token.
-func (t *tries) right(from netip.Prefix) {
+func (t *triesOf[K]) right(from K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.by, from)

@@ -62,6 +62,7 @@ var loopEffects = map[string]string{
 	"holding":       "this process holds no service for review that misbehaves; other processes do, where there are any. Calls go on",
 	"traffic":       "this process does not tell where traffic comes from. Nothing else stops",
 	"rounds":        "this process probes no service that nobody buys; other processes do, where there are any. Calls go on",
+	"owners":        "who owns services, on which plan and from where, is known here up to a minute late. Calls go on",
 	"reload":        "changes of the catalog and of cooldowns that the database did not announce do not reach this process. Calls go on",
 	"notifications": "changes of the catalog and of cooldowns reach this process up to a minute late. Calls go on",
 	"watch":         "this process does not tell what is wrong with itself; other processes tell what is wrong with them. Calls go on",
