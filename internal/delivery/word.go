@@ -204,7 +204,9 @@ func (p *Path) sendWordAgain(ctx context.Context, rail Rail, c openCall) error {
 	began := time.Now()
 	result := rail.Settler.Settle(sending, c.Signed)
 	if result.Status == chain.StatusSettled {
-		p.Ready.Proved(rail.Network.ID, readiness.Settle, began) // it was not on the chain a moment ago
+		if result.ByUs {
+			p.Ready.Proved(rail.Network.ID, readiness.Settle, began)
+		}
 		p.unseen.Delete(c.Word)
 		return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)
 	}
