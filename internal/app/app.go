@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/rs/zerolog"
 
@@ -53,6 +54,7 @@ type App struct {
 	process
 	wraps     wraps
 	streams   delivery.StreamLimits
+	beats     *pgxpool.Pool     // of the heartbeats alone
 	resolver  upstream.Resolver // nil: that of the machine
 	guarded   bool              // private addresses are for nobody, see Guarded
 	publicURL string
@@ -92,6 +94,9 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	}()
 	databaseURL, err := a.openDatabase(ctx, c.Database, c.Dev)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.openBeats(ctx, databaseURL); err != nil {
 		return nil, err
 	}
 	// The doors are known first: what callers see is built from them.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"market/internal/config"
 	"market/internal/postgres"
 )
@@ -38,6 +40,16 @@ func (p *process) openDatabase(ctx context.Context, d config.Database, dev bool)
 		return "", fmt.Errorf("the database's market clock is shifted by %s: that is for tests, and not for other people's money", shift)
 	}
 	return url, nil
+}
+
+// openBeats opens the connection of the heartbeats. They have one of their own: traffic that has all others for three seconds would take this process for dead,
+// and close its networks with it.
+func (a *App) openBeats(ctx context.Context, url string) (err error) {
+	if a.beats, err = postgres.Open(ctx, url, func(c *pgxpool.Config) { c.MaxConns, c.MinConns, c.MinIdleConns = 1, 0, 0 }); err != nil {
+		return err
+	}
+	a.closers = append(a.closers, func(context.Context) error { a.beats.Close(); return nil })
+	return nil
 }
 
 func (p *process) startEmbedded(ctx context.Context, d config.Database) (string, error) {

@@ -79,7 +79,8 @@ func (a *App) fits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return readiness.FleetOf(a.path.Owner(), a.terms, members(alive)).Err(a.terms)
+	others := members(alive)
+	return readiness.FleetOf(a.path.Owner(), a.terms, others).Err(a.terms, others...)
 }
 
 // members are the processes that run, as readiness counts them.
@@ -118,11 +119,11 @@ type proving struct {
 	proved func(began time.Time)
 }
 
-// Settle is the sender's. A refund that was on the chain before is not shown to anybody.
+// Settle is the sender's. A refund that was on the chain before, or came there by somebody else's hand, proves nothing.
 func (p proving) Settle(ctx context.Context, s chain.Signed) chain.Settlement {
 	began := time.Now()
 	got := p.Sender.Settle(ctx, s)
-	if got.Status == chain.StatusSettled {
+	if got.ByUs {
 		p.proved(began)
 	}
 	return got

@@ -61,11 +61,11 @@ func newLaterWorld(t *testing.T, setup apptest.Setup, prices int, local bool, up
 }
 
 // newLaterFleet is the same for so many processes. Each takes four calls a second. What words leave of the budget is what all of them send at once and in
-// two seconds.
+// three seconds.
 func newLaterFleet(t *testing.T, setup apptest.Setup, processes, prices int, local bool, upstream http.HandlerFunc, all ...*apptest.Hosted) *hostedWorld {
 	t.Helper()
 	const aSecond = 4 // prices, which are 2 thousandths of a dollar each
-	budget := 2 * (prices + 3*aSecond*processes)
+	budget := 2 * (prices + 4*aSecond*processes)
 	env := []string{apptest.FacilitatorsFile(t, map[string]any{"proof": "later"}, local, all...), fmt.Sprintf("MARKET_EXPOSURE_USD=%d.%03d", budget/1000, budget%1000),
 		fmt.Sprintf("MARKET_ADMIT_USD_PER_SECOND=0.%03d", 2*aSecond)}
 	return newHostedWorldWith(t, setup, env, local, upstream, all...)

@@ -42,7 +42,7 @@ func (a *App) leave(ctx context.Context) {
 	a.ready.Leave() // before the others count without us
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTime)
 	defer cancel()
-	if err := (replica.Store{}).Leave(ctx, a.db, a.path.Owner()); err != nil {
+	if err := (replica.Store{}).Leave(ctx, a.beats, a.path.Owner()); err != nil {
 		a.log.Warn().Err(err).Msg("heartbeat")
 	}
 }
@@ -54,7 +54,7 @@ func (a *App) beatOnce(ctx context.Context) error {
 	defer cancel()
 	gate, self := a.path.Gate(), a.path.Owner()
 	sent := gate.Now()
-	alive, at, err := replica.Store{}.Alive(ctx, a.db)
+	alive, at, err := replica.Store{}.Alive(ctx, a.beats)
 	if err != nil {
 		return err
 	}
@@ -63,11 +63,11 @@ func (a *App) beatOnce(ctx context.Context) error {
 			return err
 		}
 		sent = gate.Now()
-		if alive, at, err = (replica.Store{}).Alive(ctx, a.db); err != nil {
+		if alive, at, err = (replica.Store{}).Alive(ctx, a.beats); err != nil {
 			return err
 		}
 	}
-	unproved, err := a.path.Unproved(ctx)
+	unproved, err := a.path.Unproved(ctx, a.beats)
 	if err != nil {
 		return err
 	}
@@ -85,5 +85,5 @@ func (a *App) beatOnce(ctx context.Context) error {
 }
 
 func (a *App) writeBeat(ctx context.Context, read time.Time) error {
-	return replica.Store{}.Beat(ctx, a.db, a.path.Owner(), a.door.Addr().String(), rowOf(a.terms), read)
+	return replica.Store{}.Beat(ctx, a.beats, a.path.Owner(), a.door.Addr().String(), rowOf(a.terms), read)
 }

@@ -31,6 +31,9 @@ const (
 type Settlement struct {
 	Status Status
 	Proof  Proof // when settled
+	// ByUs is that it was settled by what this very attempt did: by a transaction that it made, or one that a facilitator answered it with. Only that proves that
+	// whoever settles still works for us: anybody else can put an authorization that was signed, and a transaction that was made before, on the chain.
+	ByUs bool
 	// Transaction is the one that carries the authorization, as far as one was sent.
 	Transaction common.Hash
 	// Why is x402's official code where the status is not settled, "insufficient_funds" for example.

@@ -162,8 +162,8 @@ func (p *Path) sendAgain(ctx context.Context, rail Rail, c openCall) error {
 	defer cancel()
 	began := time.Now()
 	result := rail.Settler.Settle(sending, c.Signed)
-	if result.Status == chain.StatusSettled {
-		p.Ready.Proved(rail.Network.ID, readiness.Settle, began) // it was not on the chain a moment ago
+	if result.ByUs {
+		p.Ready.Proved(rail.Network.ID, readiness.Settle, began)
 	}
 	switch {
 	case result.Status != chain.StatusSettled && limited(result.Err):

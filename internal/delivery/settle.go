@@ -32,15 +32,19 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 	if h.proof != nil {
 		return p.resume(ctx, r, h, lease)
 	}
-	if a := p.exposed(ctx, r, h); a != nil {
+	taken, a := p.exposed(ctx, r, h)
+	if a != nil {
 		return settlement{}, a
 	}
 	began := time.Now()
 	own, cancel := detached(ctx, settleTime)
 	result, onWord := p.show(h.units.In(own), r, h, lease)
 	cancel()
-	if result.Status == chain.StatusSettled && !h.shown && result.Proof.BlockNumber > h.block { // else it may be older than the request
+	if result.ByUs && !h.shown && result.Proof.BlockNumber > h.block { // else it may be older than the request
 		p.Ready.Proved(h.rail.Network.ID, readiness.Settle, began)
+	}
+	if result.Status == chain.StatusReleased && !h.shown { // nothing has left us, so nothing of it can be lost
+		p.Ready.Return(taken)
 	}
 	p.tried(h.signed.From, result, onWord != nil)
 	if onWord != nil {
@@ -84,16 +88,16 @@ func (p *Path) settle(ctx context.Context, r Request, h held) (settlement, *Answ
 
 // exposed takes the call out of what may be lost, right before its authorization is shown; it waits for its turn for a second at most. A call that may not be
 // shown now is released: nothing has left us. One that was shown before costs what it costs again, because that was before the newest proof.
-func (p *Path) exposed(ctx context.Context, r Request, h held) *Answer {
+func (p *Path) exposed(ctx context.Context, r Request, h held) (readiness.Admission, *Answer) {
 	own, cancel := detached(ctx, admitTime)
-	err := p.Ready.Admit(own, h.rail.Network.ID, worth(h.rail.Network, h.signed))
+	taken, err := p.Ready.Admit(own, h.rail.Network.ID, worth(h.rail.Network, h.signed))
 	cancel()
 	if err == nil {
-		return nil
+		return taken, nil
 	}
 	writing, cancel := detached(ctx, writeTime)
 	defer cancel()
-	return p.unsettled(writing, r, h, call.StateReleased, chain.Settlement{Status: chain.StatusReleased, Err: err}, nil)
+	return taken, p.unsettled(writing, r, h, call.StateReleased, chain.Settlement{Status: chain.StatusReleased, Err: err}, nil)
 }
 
 // worth is what an authorization moves, in micro-dollars. An asset that is not configured any more counts a dollar a unit.

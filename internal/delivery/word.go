@@ -16,6 +16,7 @@ import (
 	"market/internal/chain"
 	"market/internal/crash"
 	"market/internal/money"
+	"market/internal/postgres"
 	"market/internal/readiness"
 )
 
@@ -168,7 +169,7 @@ WITH unit AS (
 SELECT coalesce(sum(unproved.amount * coalesce(unit.usd, 1)), 0)::text FROM unproved LEFT JOIN unit USING (asset)`
 
 // Unproved is what is unproved on each network where facilitators are believed before there is a proof, in micro-dollars: as the weighing of a word adds it up.
-func (p *Path) Unproved(ctx context.Context) (map[string]int64, error) {
+func (p *Path) Unproved(ctx context.Context, db postgres.DB) (map[string]int64, error) {
 	sums := map[string]int64{}
 	for _, rail := range p.Rails {
 		if rail.Words == nil {
@@ -176,7 +177,7 @@ func (p *Path) Unproved(ctx context.Context) (map[string]int64, error) {
 		}
 		var sum string
 		assets, units := bound{network: rail.Network}.units()
-		if err := p.DB.QueryRow(ctx, sumUnprovedSQL, rail.Network.ID, assets, units, wordsMax+1).Scan(&sum); err != nil {
+		if err := db.QueryRow(ctx, sumUnprovedSQL, rail.Network.ID, assets, units, wordsMax+1).Scan(&sum); err != nil {
 			return nil, fmt.Errorf("add up what is unproved on %s: %w", rail.Network.ID, err)
 		}
 		usd, err := decimal.NewFromString(sum)
@@ -204,7 +205,9 @@ func (p *Path) sendWordAgain(ctx context.Context, rail Rail, c openCall) error {
 	began := time.Now()
 	result := rail.Settler.Settle(sending, c.Signed)
 	if result.Status == chain.StatusSettled {
-		p.Ready.Proved(rail.Network.ID, readiness.Settle, began) // it was not on the chain a moment ago
+		if result.ByUs {
+			p.Ready.Proved(rail.Network.ID, readiness.Settle, began)
+		}
 		p.unseen.Delete(c.Word)
 		return lives(ctx, p.DB, c, paymentMined, result.Proof, 0)
 	}

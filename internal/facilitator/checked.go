@@ -59,7 +59,9 @@ func (c *Checked) prove(ctx context.Context, s chain.Signed, said chain.Settleme
 		if err == nil {
 			switch proof, v := judge(receipts[0], s.Expect(), c.node.Network().ServeAtDepth); v {
 			case verdictSettled:
-				return settled(proof)
+				got := settled(proof)
+				got.ByUs = said.ByUs
+				return got
 			case verdictReverted, verdictUnproved:
 				return unknown(sent, whyMismatch, errWord)
 			case verdictWait:

@@ -82,7 +82,9 @@ func (e *Engine) Settle(ctx context.Context, s chain.Signed) chain.Settlement {
 	case err != nil:
 		return e.refuse(ctx, a, err)
 	}
-	return e.carry(ctx, s, tx)
+	got := e.carry(ctx, s, tx)
+	got.ByUs = got.Status == chain.StatusSettled && got.Proof.Transaction == tx.hash
+	return got
 }
 
 // permit refuses what would be a mistake of ours: an engine that moves any token between any accounts pays strangers' gas.

@@ -97,7 +97,7 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 		if passed != nil {
 			got = chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: passed}
 		}
-		if got.Status == chain.StatusSettled {
+		if got.ByUs {
 			f.settled(order[0], began)
 		}
 		return f.orLimited(s, got)
@@ -115,7 +115,9 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 		}
 		switch {
 		case got.Status == chain.StatusSettled:
-			f.settled(l, began)
+			if got.ByUs {
+				f.settled(l, began)
+			}
 			return got
 		case got.Status == chain.StatusSaid:
 			return got
@@ -202,7 +204,9 @@ func (o *ours) settle(ctx context.Context, _ *remote.Turn, s chain.Signed, left 
 
 func (o *ours) look(ctx context.Context) (time.Duration, error) {
 	err := o.engine.Ready(ctx)
-	o.held.Store(err != nil)
+	if err == nil || !errors.Is(context.Cause(ctx), errEnough) {
+		o.held.Store(err != nil)
+	}
 	return 0, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"market/internal/readiness"
@@ -26,16 +25,42 @@ type said struct {
 // is kept for longer.
 func (f *Failover) Look(ctx context.Context) (validFor time.Duration, err error) {
 	began, all := f.now(), make([]said, len(f.links))
-	var asking sync.WaitGroup
-	for i, l := range f.links {
-		asking.Go(func() {
-			all[i] = said{link: l, limit: l.limited()}
-			all[i].validFor, all[i].err = l.look(ctx)
-		})
+	asking, enough := context.WithCancelCause(ctx)
+	defer enough(errEnough)
+	type answer struct {
+		of int
+		said
 	}
-	asking.Wait()
+	answers := make(chan answer, len(f.links))
+	for i, l := range f.links {
+		all[i] = said{link: l, limit: l.limited(), err: errEnough}
+		go func() {
+			one := answer{i, said{link: l, limit: all[i].limit}}
+			one.validFor, one.err = l.look(asking)
+			answers <- one
+		}()
+	}
+	var grace <-chan time.Time
+	for range f.links {
+		select {
+		case one := <-answers:
+			all[one.of] = one.said
+			if one.err == nil && one.limit == nil && grace == nil {
+				grace = time.After(lookGrace)
+			}
+			continue
+		case <-grace:
+		}
+		break
+	}
 	return f.conclude(began, all, f.Limited() != nil)
 }
+
+// lookGrace is how long those have to answer that are slower than one that has proved that it settles.
+const lookGrace = 250 * time.Millisecond
+
+// errEnough is said of who had not answered when another one had proved enough.
+var errEnough = errors.New("another facilitator answered long before this one")
 
 // conclude makes one word of what all of them said; out is that none of them takes work, which is kept elsewhere.
 func (f *Failover) conclude(began time.Time, all []said, out bool) (time.Duration, error) {

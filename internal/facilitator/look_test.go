@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"market/internal/chain"
@@ -18,21 +19,30 @@ type oracle struct {
 	err      error
 	validFor time.Duration
 	limit    error
+	others   bool // it was somebody else who settled
+	hangs    bool
 }
 
-func (o *oracle) look(context.Context) (time.Duration, error) { return o.validFor, o.err }
-func (o *oracle) limited() error                              { return o.limit }
-func (o *oracle) limitedFor(int) error                        { return o.limit }
-func (o *oracle) limitedToRefund(int64) error                 { return o.limit }
-func (o *oracle) preferred(time.Time) bool                    { return o.err == nil }
-func (o *oracle) source() string                              { return o.name }
+func (o *oracle) look(ctx context.Context) (time.Duration, error) {
+	if o.hangs {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return o.validFor, o.err
+}
+
+func (o *oracle) limited() error              { return o.limit }
+func (o *oracle) limitedFor(int) error        { return o.limit }
+func (o *oracle) limitedToRefund(int64) error { return o.limit }
+func (o *oracle) preferred(time.Time) bool    { return o.err == nil }
+func (o *oracle) source() string              { return o.name }
 
 func (o *oracle) reserve(context.Context, source.Class, int64) (*remote.Turn, error) { return nil, nil }
 
 func (o *oracle) reserveCall(context.Context, int, int64) (*remote.Turn, error) { return nil, nil }
 
 func (o *oracle) settle(context.Context, *remote.Turn, chain.Signed, int, chain.Believe) chain.Settlement {
-	return chain.Settlement{Status: chain.StatusSettled}
+	return chain.Settlement{Status: chain.StatusSettled, ByUs: !o.others}
 }
 
 var (
@@ -123,6 +133,39 @@ func TestFailover_Look_ASettlementIsAProofOfWhoSettled(t *testing.T) {
 	if _, err := f.Look(t.Context()); wordOf(err) != denied {
 		t.Errorf("the one that settled last says no: %v, want a no", err)
 	}
+}
+
+// A payment that somebody else has put on the chain says nothing of who was asked to.
+func TestFailover_Settle_WhatOthersSettledIsNoProof(t *testing.T) {
+	t.Parallel()
+	f, a, b := oracles()
+	a.err, b.others = errSlow, true
+	f.Settle(t.Context(), chain.Signed{}) // b comes first
+	f.links = f.links[:1]
+	a.err, a.others = nil, true
+	f.Settle(t.Context(), chain.Signed{})
+	if len(f.proved) != 0 {
+		t.Errorf("proved %v, want nothing", f.proved)
+	}
+}
+
+// One that hangs takes nothing of the time of who has answered.
+func TestFailover_Look_OneThatHangsKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, _, b := oracles()
+		b.hangs = true
+		began := time.Now()
+		if _, err := f.Look(t.Context()); err != nil {
+			t.Errorf("one works, and one hangs: %v", err)
+		}
+		if took := time.Since(began); took != lookGrace {
+			t.Errorf("it took %s, want %s", took, lookGrace)
+		}
+		if len(f.proved) != 1 || !f.proved[b].IsZero() {
+			t.Errorf("proved: %v, want the one that answered", f.proved)
+		}
+	})
 }
 
 // Who takes no work now proves nothing while another is asked; where none does, that is told from memory and to the second, so a look holds for afterwards.

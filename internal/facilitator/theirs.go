@@ -181,7 +181,9 @@ func (t *theirs) prove(ctx context.Context, s chain.Signed, said remote.Answer) 
 			proof, v := judge(receipts[0], s.Expect(), t.node.Network().ServeAtDepth)
 			switch v {
 			case verdictSettled:
-				return settled(proof)
+				got := settled(proof)
+				got.ByUs = true
+				return got
 			case verdictReverted, verdictUnproved:
 				elsewhere = true
 			case verdictWait:

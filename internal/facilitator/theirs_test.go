@@ -82,6 +82,37 @@ func TestFailover_Settle_WhatCanNotPayIsShownToNobody(t *testing.T) {
 	}
 }
 
+// A payer that puts its own authorization on the chain while its facilitator answers nothing proves nothing of that facilitator; what it answers with does.
+func TestFailover_Settle_OnlyWhatTheFacilitatorAnsweredIsByUs(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	own, theirs := g.authorize(t, 10, nil), g.authorize(t, 10, nil)
+	got, _ := g.settleBy(t, g.node, says{500, nil, "", func() {
+		g.sendAs(t, g.stranger, own, 1)
+		eventually(t, "it is mined", func() bool {
+			used, err := g.node.AuthorizationUsed(t.Context(), own.Asset, own.From, own.Nonce)
+			return err == nil && used
+		})
+	}}, own)
+	g.wantSettled(t, own, got)
+	if got.ByUs {
+		t.Error("what the payer did itself is taken for the facilitator's work")
+	}
+	got, _ = g.settleBy(t, g.node, gives(yes(theirs, common.Hash{}), func() common.Hash { return g.sendAs(t, g.stranger, theirs, 1) }), theirs)
+	g.wantSettled(t, theirs, got)
+	if !got.ByUs {
+		t.Error("what the facilitator answered with is not taken for its work")
+	}
+	engine := g.engine(t, g.node, nil)
+	third := g.authorize(t, 10, nil)
+	if got := g.settle(t, engine, third); !got.ByUs {
+		t.Errorf("our engine's own transaction: %+v", got)
+	}
+	if got := g.settle(t, engine, third); got.Status != chain.StatusSettled || got.ByUs {
+		t.Errorf("the same payment again: %+v", got)
+	}
+}
+
 // Behind one address there can be several nodes. One that says that a nonce is used, beside one that has not seen it, proves nothing.
 func TestFailover_Settle_ANonceThatIsNotUsedAtTheHeadBlamesNobody(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ const (
 	// joinMargin is by how much the others' heartbeats have to be later than our own row. They read the fleet first and then say that they have, with the
 	// time at which they read: so whoever is that much later has seen us.
 	joinMargin = 250 * time.Millisecond
-	// wordsKeep is the allowance that payments which are believed before they are proved have to leave.
-	wordsKeep = 2 * time.Second
+	// wordsKeep is the allowance that payments which are believed before they are proved have to leave: what is unproved may have been read so long ago.
+	wordsKeep = AliveFor
 	// AllowanceMin is the shortest allowance that a process starts with.
 	AllowanceMin = time.Second
 )
@@ -101,7 +101,10 @@ func (f Fleet) Words(own Terms) int64 {
 	if whole == 0 {
 		return 0
 	}
-	keep := saturated(bursts, saturated(rates, rates)) // wordsKeep is two seconds
+	keep := bursts
+	for range wordsKeep / time.Second {
+		keep = saturated(keep, rates)
+	}
 	if keep > f.Budget {
 		return 0
 	}
@@ -109,8 +112,8 @@ func (f Fleet) Words(own Terms) int64 {
 	return max(0, f.Budget-(keep*WholeShare+whole-1)/whole)
 }
 
-// Err is why a process with these terms must not run in this fleet; nil where it may.
-func (f Fleet) Err(own Terms) error {
+// Err is why a process with these terms must not run in this fleet beside the others; nil where it may.
+func (f Fleet) Err(own Terms, others ...Member) error {
 	if own == (Terms{}) {
 		return nil
 	}
@@ -121,6 +124,16 @@ func (f Fleet) Err(own Terms) error {
 		return fmt.Errorf("MARKET_EXPOSURE_USD: a proof that payments work could be used for %s, and has to be for a second at least: b is %s USD, and the n = %d processes "+
 			"that run send r = %s USD a second to settlement and c = %s USD at once (this one: %s and %s; MARKET_ADMIT_USD_PER_SECOND, MARKET_ADMIT_BURST_USD)",
 			a.Truncate(time.Millisecond), usd(f.Budget), f.N, usd(f.Rates), usd(f.Bursts), usd(own.Rate), usd(own.Burst))
+	}
+	for _, m := range others {
+		if m.Terms == (Terms{}) {
+			continue
+		}
+		if a := f.Allowance(m.Terms, 0); a < AllowanceMin {
+			return fmt.Errorf("MARKET_EXPOSURE_USD: beside this process %s, which runs, could use a proof that payments work for %s, and has to for a second at least: b is %s USD, "+
+				"the shares of the n = %d processes that run sum to %s, and those without one send r = %s USD a second to settlement and c = %s USD at once (that one: %s and %s)",
+				m.ID, a.Truncate(time.Millisecond), usd(f.Budget), f.N, decimal.New(int64(f.Shares), -4), usd(f.Rates), usd(f.Bursts), usd(m.Rate), usd(m.Burst))
+		}
 	}
 	return nil
 }

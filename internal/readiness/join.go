@@ -73,7 +73,8 @@ func (k *Keeper) join(r Reading, now time.Time) (joined bool) {
 	}
 	k.joined, k.notBefore = true, now
 	for _, n := range k.networks {
-		n.settle.good, n.refund.good = time.Time{}, time.Time{}
+		// Nothing is left of another life but a definite no.
+		n.settle, n.refund = result{no: n.settle.no}, result{no: n.refund.no}
 	}
 	return true
 }

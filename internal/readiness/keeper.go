@@ -22,7 +22,7 @@ type Options struct {
 	// Own are the terms of this process: what it may lose and how fast it may send. Zero: no bucket, and results are used for Fixed.
 	Own   Terms
 	Fixed time.Duration
-	// Pace is the allowance by which looks are paced where that is longer; zero: by the allowance itself.
+	// Pace is the allowance by which looks are paced where that is longer and nothing says what may be lost; zero: by the allowance itself.
 	Pace time.Duration
 	// Alone is that this process has no heartbeat and no fleet.
 	Alone bool
@@ -152,68 +152,88 @@ func (k *Keeper) Look(network string, price int64) error {
 	return nil
 }
 
-// Admit takes the price of a call, in micro-dollars, out of the bucket: at the moment before its authorization is shown to anybody, whatever was looked at
-// before. It waits for a second at most, and says then whether the proof is still young enough. A call that is under way is neither ended by a switch nor by a
-// source that takes no new work: it has its unit.
-func (k *Keeper) Admit(ctx context.Context, network string, price int64) error {
-	wait, err := k.take(network, price)
-	if err != nil {
-		return err
-	}
-	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			k.give(network, price)
-			return ctx.Err()
-		case <-timer.C:
-		}
-	}
-	return k.confirm(network, price)
+// An Admission is what a call has taken out of the bucket. The zero one is of nothing.
+type Admission struct {
+	network *network
+	taken   *taking
 }
 
-// take takes a price out of the bucket, to be used after the wait.
-func (k *Keeper) take(network string, price int64) (time.Duration, error) {
+// Admit takes the price of a call, in micro-dollars, out of the bucket: at the moment before its authorization is shown to anybody, whatever was looked at
+// before. It waits for a second at most, and says then whether the proof is still young enough. A call that is under way is neither ended by a switch nor by a
+// source that takes no new work: it has its unit. Who turns out to show nothing to anybody gives it back by Return.
+func (k *Keeper) Admit(ctx context.Context, network string, price int64) (Admission, error) {
+	a, err := k.take(network, price)
+	if err != nil || a.taken == nil {
+		return a, err
+	}
+	for {
+		wait, sooner := k.waits(a)
+		if wait <= 0 {
+			return k.confirm(network, a)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			k.Return(a)
+			return Admission{}, ctx.Err()
+		case <-timer.C:
+		case <-sooner:
+			timer.Stop()
+		}
+	}
+}
+
+// take takes a price out of the bucket, to be used when it is due.
+func (k *Keeper) take(network string, price int64) (Admission, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s := k.standing(network); !s.State.Admits() {
-		return 0, k.closed(s)
+		return Admission{}, k.closed(s)
 	}
 	n := k.networks[network]
 	if no := k.tooDear(n, price); no != nil {
-		return 0, no
+		return Admission{}, no
 	}
 	if n.bucket == nil {
-		return 0, nil
+		return Admission{}, nil
 	}
-	wait, taken := n.bucket.take(k.opts.Now(), price, admitWait)
-	if !taken {
-		return 0, k.spent(n, wait)
+	taken, wait := n.bucket.take(k.opts.Now(), price, admitWait)
+	if taken == nil {
+		return Admission{}, k.spent(n, wait)
 	}
-	return wait, nil
+	return Admission{n, taken}, nil
+}
+
+// waits is how long what was taken has to be waited for yet, and what is closed when that may have become less.
+func (k *Keeper) waits(a Admission) (time.Duration, <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return a.taken.due.Sub(k.opts.Now()), a.network.bucket.sooner
 }
 
 // confirm compares the age when the wait is over. What is refused then goes back into the bucket.
-func (k *Keeper) confirm(network string, price int64) error {
+func (k *Keeper) confirm(network string, a Admission) (Admission, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s := k.standing(network); !s.State.Admits() {
-		k.giveBack(network, price)
-		return k.closed(s)
+		k.giveBack(a)
+		return Admission{}, k.closed(s)
 	}
-	return nil
+	return a, nil
 }
 
-func (k *Keeper) give(network string, price int64) {
+// Return gives back what a call has taken of which nothing was shown to anybody. Without it whoever sends payments that end before they are shown, which costs
+// nothing, would keep the bucket empty for everybody else.
+func (k *Keeper) Return(a Admission) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.giveBack(network, price)
+	k.giveBack(a)
 }
 
-func (k *Keeper) giveBack(network string, price int64) {
-	if n := k.networks[network]; n != nil && n.bucket != nil {
-		n.bucket.give(price)
+func (k *Keeper) giveBack(a Admission) {
+	if a.taken != nil {
+		a.network.bucket.give(k.opts.Now(), a.taken)
 	}
 }
 
@@ -332,7 +352,7 @@ func (k *Keeper) noDatabase(now time.Time) bool {
 	if k.opts.Own == (Terms{}) {
 		patience = max(patience, k.opts.Fixed)
 	}
-	return !k.opts.Alone && (k.left || k.lastBeat.IsZero() || now.Sub(k.lastBeat) >= patience)
+	return !k.opts.Alone && (k.left || k.lastBeat.IsZero() || elapsed(k.lastBeat, now) >= patience)
 }
 
 func (k *Keeper) closed(s Standing) *Closed {

@@ -70,6 +70,12 @@ func newWorld(t *testing.T, opts Options) *world {
 	return w
 }
 
+// admit is Admit of a call that shows its payment.
+func (w *world) admit(ctx context.Context, network string, price int64) error {
+	_, err := w.Admit(ctx, network, price)
+	return err
+}
+
 // beat is a heartbeat with this process alone.
 func (w *world) beat() {
 	now := time.Now()
@@ -199,7 +205,7 @@ func TestKeeper_ASwitchAndALimitAreAskedForEachTime(t *testing.T) {
 		w := newWorld(t, Options{Own: own, Stopped: func(string) error { return stopped }, Limited: func(string) error { return limited }})
 		limited = errors.New("the facilitator is out")
 		wantCause(t, "limited", w.Ready(chainA), CauseLimited)
-		if !errors.Is(w.Look(chainA, 1), limited) || w.Admit(t.Context(), chainA, 1) != nil {
+		if !errors.Is(w.Look(chainA, 1), limited) || w.admit(t.Context(), chainA, 1) != nil {
 			t.Error("the reason is not told, or a call under way is ended")
 		}
 		stopped = errors.New("an admin stopped it")
@@ -210,7 +216,7 @@ func TestKeeper_ASwitchAndALimitAreAskedForEachTime(t *testing.T) {
 		stopped, limited = nil, nil
 		wantCause(t, "over", w.Ready(chainA), 0)
 		wantCause(t, "a network that nobody checks", w.Ready(chainB), CauseUnknown)
-		wantCause(t, "a call there", w.Admit(t.Context(), chainB, 1), CauseUnknown)
+		wantCause(t, "a call there", w.admit(t.Context(), chainB, 1), CauseUnknown)
 		w.stop()
 		if len(w.news) != 0 {
 			t.Errorf("news: %v", w.news)
@@ -242,13 +248,13 @@ func TestKeeper_WithoutTheDatabaseItIsNotReady(t *testing.T) {
 				wantCause(t, "just within", w.Ready(chainA), 0)
 				time.Sleep(time.Nanosecond)
 				wantCause(t, "on it", w.Ready(chainA), CauseNoDatabase)
-				wantCause(t, "a call that is under way", w.Admit(t.Context(), chainA, 1), CauseNoDatabase)
+				wantCause(t, "a call that is under way", w.admit(t.Context(), chainA, 1), CauseNoDatabase)
 				w.beat()
 				synctest.Wait()
 				wantCause(t, "when it is there again", w.Ready(chainA), 0)
 				w.Leave()
 				w.beat()
-				wantCause(t, "when it has left", w.Admit(t.Context(), chainA, 1), CauseNoDatabase)
+				wantCause(t, "when it has left", w.admit(t.Context(), chainA, 1), CauseNoDatabase)
 			})
 		})
 	}
@@ -260,31 +266,31 @@ func TestKeeper_Admit_TakesThePriceAndComparesTheAgeThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{Own: own})
 		wantCause(t, "too dear to be asked for", w.Look(chainA, 20*dollar+1), CauseTooDear)
-		wantCause(t, "too dear", w.Admit(t.Context(), chainA, 20*dollar+1), CauseTooDear)
+		wantCause(t, "too dear", w.admit(t.Context(), chainA, 20*dollar+1), CauseTooDear)
 		began := time.Now()
-		wantCause(t, "all at once", w.Admit(t.Context(), chainA, 20*dollar), 0)
+		wantCause(t, "all at once", w.admit(t.Context(), chainA, 20*dollar), 0)
 		wantCause(t, "half of it", w.Look(chainA, 10*dollar), 0)
-		wantCause(t, "half of it, half a second later", w.Admit(t.Context(), chainA, 10*dollar), 0)
+		wantCause(t, "half of it, half a second later", w.admit(t.Context(), chainA, 10*dollar), 0)
 		if took := time.Since(began); took != 500*time.Millisecond {
 			t.Errorf("it took %s", took)
 		}
 		waiting := make(chan error)
-		go func() { waiting <- w.Admit(t.Context(), chainA, 20*dollar) }()
+		go func() { waiting <- w.admit(t.Context(), chainA, 20*dollar) }()
 		synctest.Wait()
-		wantCause(t, "more than a second later", w.Admit(t.Context(), chainA, 1), CauseSpent)
+		wantCause(t, "more than a second later", w.admit(t.Context(), chainA, 1), CauseSpent)
 		wantCause(t, "and to be asked for", w.Look(chainA, 1), CauseSpent)
 		if err := <-waiting; err != nil {
 			t.Errorf("who waits for a second: %v", err)
 		}
 		leaving, leave := context.WithTimeout(t.Context(), time.Millisecond)
 		defer leave()
-		if err := w.Admit(leaving, chainA, 20*dollar); !errors.Is(err, context.DeadlineExceeded) {
+		if err := w.admit(leaving, chainA, 20*dollar); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("who leaves: %v", err)
 		}
 		time.Sleep(999 * time.Millisecond)
-		wantCause(t, "what was not used is there again", w.Admit(t.Context(), chainA, 20*dollar), 0)
+		wantCause(t, "what was not used is there again", w.admit(t.Context(), chainA, 20*dollar), 0)
 
-		go func() { waiting <- w.Admit(t.Context(), chainA, 20*dollar) }()
+		go func() { waiting <- w.admit(t.Context(), chainA, 20*dollar) }()
 		time.Sleep(100 * time.Millisecond)
 		w.of.set(Whole(Deny("it is over")))
 		w.takeIn(w.networks[chainA], *w.of.says.Load(), time.Now())
@@ -292,10 +298,39 @@ func TestKeeper_Admit_TakesThePriceAndComparesTheAgeThen(t *testing.T) {
 		w.of.set(Finding{})
 		w.takeIn(w.networks[chainA], Finding{}, time.Now())
 		began = time.Now()
-		wantCause(t, "what was not used is there again", w.Admit(t.Context(), chainA, 20*dollar), 0)
+		wantCause(t, "what was not used is there again", w.admit(t.Context(), chainA, 20*dollar), 0)
 		if time.Since(began) != 0 {
 			t.Errorf("it had to wait for %s", time.Since(began))
 		}
+		w.stop()
+	})
+}
+
+// Who shows nothing takes nothing from others, however often, and those who wait behind it go on at once.
+func TestKeeper_Return_WhatWasNotShownIsThereForOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{Own: own})
+		began := time.Now()
+		for range 50 {
+			taken, err := w.Admit(t.Context(), chainA, 20*dollar)
+			wantCause(t, "who shows nothing", err, 0)
+			waiting := make(chan error)
+			go func() {
+				behind, err := w.Admit(t.Context(), chainA, 20*dollar)
+				w.Return(behind)
+				waiting <- err
+			}()
+			synctest.Wait()
+			w.Return(taken)
+			w.Return(taken) // once more is nothing
+			wantCause(t, "who waits behind it", <-waiting, 0)
+		}
+		wantCause(t, "an honest call", w.admit(t.Context(), chainA, 20*dollar), 0)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("they waited for %s", took)
+		}
+		w.Return(Admission{})
 		w.stop()
 	})
 }

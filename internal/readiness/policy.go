@@ -72,7 +72,7 @@ func (r *result) proved(began time.Time) {
 func (r *result) judge(now, from time.Time, allowance time.Duration) Proof {
 	p := Proof{State: Ready, Age: -1}
 	if !r.good.IsZero() {
-		p.Age = now.Sub(from)
+		p.Age = elapsed(from, now)
 	}
 	lastFailed := r.failed.After(r.good)
 	if lastFailed {
@@ -83,10 +83,15 @@ func (r *result) judge(now, from time.Time, allowance time.Duration) Proof {
 		p.State, p.Cause, p.Why = NotReady, CauseDenied, r.no
 	case r.good.IsZero():
 		p.State, p.Cause = NotReady, CauseNeverVerified
-	case p.Age >= allowance, !r.until.IsZero() && !now.Before(r.until):
+	case p.Age >= allowance, !r.until.IsZero() && elapsed(r.until, now) >= 0:
 		p.State, p.Cause = NotReady, CauseTooOld
 	case lastFailed:
 		p.State = Degraded
 	}
 	return p
+}
+
+// elapsed is how much time has passed by the clock that says more: the one that nobody sets stands still while the machine sleeps, and others do not.
+func elapsed(from, now time.Time) time.Duration {
+	return max(now.Sub(from), now.Round(0).Sub(from.Round(0)))
 }

@@ -3,6 +3,7 @@ package readiness
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -116,6 +117,16 @@ func TestFleet_Err_NamesWhatMakesTheAllowanceTooShort(t *testing.T) {
 	if err := FleetOf([16]byte{1}, shares, []Member{{ID: [16]byte{2}, Terms: shares}}).Err(shares); err == nil ||
 		err.Error() != "MARKET_EXPOSURE_SHARE: the shares of the 2 processes that run sum to 1.2, which is more than 1" {
 		t.Errorf("shares of 1.2: %v", err)
+	}
+	small, large := own, own
+	small.Share, large.Share = 1500, 8500 // (0.15 × 200 − 20) / 20 = 0.5, and the same for one without a share
+	plain := Member{ID: [16]byte{2}, Terms: own}
+	for _, other := range []Member{plain, {ID: plain.ID, Terms: small}} { // what a share of 0.85 leaves them is too little
+		err := FleetOf([16]byte{1}, large, []Member{other}).Err(large, other)
+		if closes := other == plain; closes && (err == nil || !strings.Contains(err.Error(), "beside this process "+plain.ID.String()+", which runs, could use a proof")) ||
+			!closes && (err == nil || !strings.Contains(err.Error(), "500ms")) {
+			t.Errorf("a share that closes %+v: %v", other, err)
+		}
 	}
 	if err := beside(20, own).Err(Terms{}); err != nil {
 		t.Errorf("who was told nothing: %v", err)

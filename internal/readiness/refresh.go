@@ -91,15 +91,16 @@ func (k *Keeper) useful(n *network) time.Duration {
 // paced is what the pauses between looks are taken from.
 func (k *Keeper) paced(n *network) time.Duration {
 	useful := k.useful(n)
-	if k.opts.Pace > 0 {
+	if k.opts.Pace > 0 && k.opts.Own == (Terms{}) {
 		useful = min(useful, k.opts.Pace)
 	}
 	return useful
 }
 
-// look looks at a network once, and takes in what is found.
+// look looks at a network once, and takes in what is found. It takes a third of how long a proof may be used at most: with the pause before it, one that hangs
+// leaves time for another.
 func (k *Keeper) look(ctx context.Context, n *network) {
-	limited, cancel := context.WithTimeout(ctx, min(k.opts.Limit, max(lookMin, k.useful(n)/2)))
+	limited, cancel := context.WithTimeout(ctx, min(k.opts.Limit, max(lookMin, k.useful(n)/3)))
 	defer cancel()
 	began := k.opts.Now()
 	found := n.check(limited)
