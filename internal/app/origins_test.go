@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"market/internal/app/apptest"
+	"market/internal/identity"
 	"market/internal/notify"
 )
 
@@ -152,6 +153,27 @@ func TestOrigins_OurOwnSuccessClearsNothing(t *testing.T) {
 	}
 	if open := w.OpenStrikes(t, s.Slug); len(open) != 0 {
 		t.Errorf("open strikes after somebody's success: %v", open)
+	}
+}
+
+// A key that only reads may be with a dashboard or an accountant, whose calls are those of anybody.
+func TestOrigins_WhereAKeyOnlyReadsIsNotWhereItsProviderIs(t *testing.T) {
+	t.Parallel()
+	w := apptest.Start(t, "MARKET_TRUSTED_PROXIES=127.0.0.1/32")
+	owner := account(t, w, "")
+	for from, key := range map[string]string{
+		"198.51.100.7": keyWith(t, w, owner, identity.ServicesRead, identity.AccountRead), "203.0.113.77": keyWith(t, w, owner, identity.Scopes()...),
+	} {
+		if a := w.SendBytes(t, http.MethodGet, "/api/v1/provider/services", "", "Authorization: Bearer "+key, "X-Forwarded-For: "+from); a.Status != http.StatusOK {
+			t.Fatalf("from %s: %d %s", from, a.Status, a.Body)
+		}
+	}
+	var seen []string
+	if err := w.DB.QueryRow(t.Context(), `SELECT array_agg(host(address)) FROM account_addresses WHERE account_id = $1`, owner).Scan(&seen); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 1 || seen[0] != "203.0.113.77" {
+		t.Errorf("the account was seen at %v, want where a key that may change services was used", seen)
 	}
 }
 

@@ -35,8 +35,14 @@ func account(t *testing.T, w *apptest.World, plan string, services ...*apptest.S
 // keyOf makes a key of an account that may do everything a key may.
 func keyOf(t *testing.T, w *apptest.World, account uuid.UUID) (token string) {
 	t.Helper()
+	return keyWith(t, w, account, identity.Scopes()...)
+}
+
+// keyWith makes a key that may do so much.
+func keyWith(t *testing.T, w *apptest.World, account uuid.UUID, scopes ...identity.Scope) (token string) {
+	t.Helper()
 	err := pgx.BeginFunc(t.Context(), w.DB, func(tx pgx.Tx) error {
-		_, secret, err := identity.Store{}.NewKey(t.Context(), tx, account, identity.KeyDraft{Name: "test", Scopes: identity.Scopes()})
+		_, secret, err := identity.Store{}.NewKey(t.Context(), tx, account, identity.KeyDraft{Name: "test", Scopes: scopes})
 		token = secret.Reveal()
 		return err
 	})
@@ -181,6 +187,13 @@ ON CONFLICT (source, day) DO UPDATE SET used = excluded.used`
 	use(55)
 	wantOut(t, "one more", r.Send(t, small, w.SignFor(t, payer, terms, 110)), 12*time.Hour)
 	wantOut(t, "one more, unpaid", r.Send(t, small, ""), 12*time.Hour)
+	const closed, kept = "No payment can be taken just now", "is kept for services of larger plans"
+	for service, want := range map[string]bool{w.service.Slug: true, "scale": false} {
+		page := string(r.SendBytes(t, http.MethodGet, "/services/"+service, "").Body)
+		if strings.Contains(page, closed) != want || strings.Contains(page, kept) != want {
+			t.Errorf("the page of %s says that its calls are not taken: %t, want %t", service, strings.Contains(page, closed), want)
+		}
+	}
 	if a := r.Pay(t, payer, r.Challenge(t, large), large); a.Status != http.StatusOK {
 		t.Errorf("one of the largest plan: %d %s", a.Status, a.Body)
 	}

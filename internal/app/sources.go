@@ -73,7 +73,7 @@ func (k *keeper) hooks() source.Hooks {
 
 // out latches the notice in the transaction that found the source out: the open notice is what keeps it from being told twice.
 func (k *keeper) out(ctx context.Context, tx pgx.Tx, s source.Source, o source.Out) error {
-	trouble := outOf(s, o, k.effect(s, o.Why))
+	trouble := outOf(s, o, k.effect(s, o.Why), k.ranks)
 	raised, err := k.notices.Raise(ctx, tx, kindOf(o.Why), s.Name, trouble)
 	if err == nil && raised {
 		k.log.Error().Str("source", s.Name).Time("until", o.Until).Msg(trouble.Text())

@@ -13,12 +13,17 @@ import (
 const sourcesPage = "/admin/sources"
 
 // outOf is what the operator is told of a source that is out: it is read by somebody who does not look at this program every day.
-func outOf(s source.Source, o source.Out, effect string) notify.Outage {
+// Where new payments are of several ranks, our own guard sends away those of the lowest first, and that is when it is told.
+func outOf(s source.Source, o source.Out, effect string, ranks int) notify.Outage {
 	name := plainName(s)
 	told := notify.Outage{Effect: effect + " We try it again at " + clock(o.Until) + ", by one request; until then it is not asked"}
 	switch o.Why {
 	case source.Guarded:
-		told.What = fmt.Sprintf("we have stopped using %s for today: our own guard is reached at %d units, and the busiest day that counts had %d", name, o.Cap, o.Busiest)
+		begins := "we have stopped using " + name + " for today"
+		if s.Kind == source.KindFacilitator && ranks > 1 {
+			begins = "we have begun to refuse payments through " + name + " for today, those for services of the smallest plan first"
+		}
+		told.What = fmt.Sprintf("%s: our own guard is reached at %d units, and the busiest day that counts had %d", begins, o.Cap, o.Busiest)
 		told.Effect = effect + " More goes out from " + clock(o.Until)
 		if s.Kind.Adjustable() {
 			told.Effect = effect + " It goes on at " + clock(o.Until) + ". If this is real demand, raise guard.floor of the source in its file and restart; " +
@@ -85,7 +90,7 @@ func (k *keeper) settlesWithout(s source.Source, why source.Why) string {
 		if len(others) == 0 && why == source.Guarded {
 			first := ""
 			if k.ranks > 1 {
-				first = ", those for services of the smaller plans first"
+				first = ": those for services of the smallest plan now, and those of each larger one as its part of the day's last tenth is used up"
 			}
 			said = append(said, fmt.Sprintf("Payments on %s are refused with 503 and nobody is charged%s; refunds there go on, from what is kept for them.", network, first))
 			continue

@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,6 +81,17 @@ type Entry struct {
 	Reason  string    // as the author wrote it
 	Before  json.RawMessage
 	After   json.RawMessage
+}
+
+// Changed sets how what an entry is about stood before and after.
+func (e *Entry) Changed(before, after any) (err error) {
+	if e.Before, err = json.Marshal(before); err != nil {
+		return fmt.Errorf("keep what stood before: %w", err)
+	}
+	if e.After, err = json.Marshal(after); err != nil {
+		return fmt.Errorf("keep what stands now: %w", err)
+	}
+	return nil
 }
 
 var errIncomplete = errors.New("an entry names its author, action, subject and reason, and what stood before and after")

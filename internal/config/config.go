@@ -33,7 +33,7 @@ type Config struct {
 	RestoredAt    time.Time     `env:"MARKET_RESTORED_AT" expect:"a time such as 2026-01-02T03:04:05Z, not in the future" shown:"no backup was restored" meaning:"when a backup of the database was restored: payments before it that it does not know go to review"`
 	QuoteValidity time.Duration `env:"MARKET_QUOTE_VALIDITY" envDefault:"10m" expect:"a duration from 0s to 24h" meaning:"how long an old price stays acceptable after a change"`
 	Grace         time.Duration `env:"MARKET_GRACE" envDefault:"120s" expect:"a duration from 0s to 1h" meaning:"how long a payment that was settled and not asked waits for its caller before it is refunded"`
-	Retention     time.Duration `env:"MARKET_ANSWER_RETENTION" envDefault:"24h" expect:"a duration from 1m to 720h" meaning:"how long a served answer can be fetched again"`
+	Retention     time.Duration `env:"MARKET_ANSWER_RETENTION" envDefault:"24h" expect:"a duration from 1m to 720h" meaning:"how long a served answer can be fetched again: of services without an account and on the first built-in plan. The other two keep it for as long, and for 72h and 168h at least"`
 	StrikeFold    bool          `env:"MARKET_STRIKE_FOLD" envDefault:"1" expect:"0 or 1" meaning:"concurrent failures of one incident are one strike"`
 	StrikeWindow  time.Duration `env:"MARKET_STRIKE_WINDOW" envDefault:"24h" expect:"a duration from 1s to 8760h" meaning:"how long an open strike counts"`
 	StrikeLimit   int           `env:"MARKET_STRIKE_LIMIT" envDefault:"3" expect:"a number from 1 to 100" meaning:"open strikes in the window that delist a service"`
@@ -48,7 +48,7 @@ type Config struct {
 	ExposureShare Share         `env:"MARKET_EXPOSURE_SHARE" expect:"a part such as 0.25, above 0 and at most 1, with at most four digits" shown:"none: all processes share the whole" meaning:"the part of MARKET_EXPOSURE_USD that is this process's own"`
 	AdmitRate     USD           `env:"MARKET_ADMIT_USD_PER_SECOND" expect:"US dollars such as 2.50, at least 0.000001 and at most MARKET_EXPOSURE_USD" shown:"a tenth of MARKET_EXPOSURE_USD, or of this process's part of it" meaning:"what this process may send to settlement in a second (r), on each network"`
 	AdmitBurst    USD           `env:"MARKET_ADMIT_BURST_USD" expect:"US dollars, at least 0.000001 and at most what MARKET_ADMIT_USD_PER_SECOND gives in a second" shown:"as much as a second gives" meaning:"what this process may send to settlement at once (c): no dearer call is sold"`
-	FeeBPS        int           `env:"MARKET_FEE_BPS" envDefault:"500" expect:"basis points from 0 to 10000" meaning:"our fee on a call, pinned when its payment is claimed"`
+	FeeBPS        int           `env:"MARKET_FEE_BPS" envDefault:"500" expect:"basis points from 0 to 10000" meaning:"our fee on a call of services without an account and on the first built-in plan; on the other two it is 3/5 and 2/5 of it. It is pinned when the payment is claimed"`
 	Operator      Operator
 	LogLevel      LogLevel `env:"MARKET_LOG_LEVEL" envDefault:"info" expect:"debug, info, warn or error" meaning:"the least that is logged"`
 

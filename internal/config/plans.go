@@ -28,20 +28,30 @@ func readPlans(path string) (plan.Table, []error) {
 		return nil, []error{fmt.Errorf("plans: got %d, expected 1 to %d", n, plan.PlansMax)}
 	}
 	var errs []error
-	table := make(plan.Table, 0, len(file.Plans))
+	table, bad := make(plan.Table, 0, len(file.Plans)), make([][]plan.Key, len(file.Plans))
 	for i, entry := range file.Plans {
 		r := report{at: fmt.Sprintf("plans[%d].limits", i)}
-		table = append(table, r.plan(entry))
+		var p plan.Plan
+		p, bad[i] = r.plan(entry)
+		table = append(table, p)
 		errs = append(errs, r.errs...)
 	}
-	if len(errs) > 0 { // what is missing is not also too small
+	for _, fault := range table.Faults() {
+		// What is missing is not also too small, and says nothing about the plan after it.
+		said := slices.Contains(bad[fault.Plan], fault.Key) || fault.Plan > 0 && slices.Contains(bad[fault.Plan-1], fault.Key)
+		if !said || fault.Key == "" {
+			errs = append(errs, fault)
+		}
+	}
+	if len(errs) > 0 {
 		return nil, errs
 	}
-	return table, table.Check()
+	return table, nil
 }
 
-func (r *report) plan(e planEntry) plan.Plan {
-	p := plan.Plan{Name: e.Name, Title: e.Title}
+// plan reads an entry, and says which limits it could not read.
+func (r *report) plan(e planEntry) (p plan.Plan, bad []plan.Key) {
+	p = plan.Plan{Name: e.Name, Title: e.Title}
 	left := make(map[string]bool, len(e.Limits))
 	for name := range e.Limits {
 		left[name] = true
@@ -50,10 +60,14 @@ func (r *report) plan(e planEntry) plan.Plan {
 		key := string(field.Key)
 		value, given := e.Limits[key]
 		r.check(key, given, "nothing", fmt.Sprintf("%d to %d", field.Least, field.Most))
-		if given && field.Check(value) == "" {
+		switch wrong := field.Check(value); {
+		case given && wrong == "":
 			field.Set(&p.Limits, value)
-		} else if given {
-			r.check(key, false, value, field.Check(value))
+		case given:
+			r.check(key, false, value, wrong)
+			fallthrough
+		default:
+			bad = append(bad, field.Key)
 		}
 		delete(left, key)
 	}
@@ -65,5 +79,5 @@ func (r *report) plan(e planEntry) plan.Plan {
 	for _, name := range unknown {
 		r.check(name, false, name, "a limit that there is")
 	}
-	return p
+	return p, bad
 }

@@ -81,12 +81,18 @@ func TestLoad_SaysEverythingThatIsWrongWithThePlansFile(t *testing.T) {
 		"a name twice":               {`{"plans":[` + starter + `,` + starter + `]}`, []string{"plans[1].name: got starter, expected a name that is not taken"}},
 		"a later plan that is worse": {`{"plans":[` + starter + `,` + strings.NewReplacer("starter", "big", `"fee_bps":900`, `"fee_bps":901`, `"listings":1`, `"listings":9`).Replace(starter) + `]}`, []string{"plans[1].limits.fee_bps: got 901, expected no worse than 900, which plan starter before it has"}},
 		"several things at once": {`{"plans":[` + change(`:900`, `:-1`) + `,` + change(`"listings":1,`, ``) + `]}`,
-			[]string{"plans[0].limits.fee_bps: got -1", `plans[1].limits.listings: got "nothing"`}},
+			[]string{"plans[0].limits.fee_bps: got -1", `plans[1].limits.listings: got "nothing"`, "plans[1].name: got starter, expected a name that is not taken"}},
+		"a bad name beside a bad limit": {`{"plans":[` + strings.Replace(change(`:900`, `:10001`), `"Starter"`, `"<b>"`, 1) + `,` +
+			strings.NewReplacer("starter", "Big Plan", `"probe_every_seconds":3600`, `"probe_every_seconds":1`).Replace(starter) + `]}`,
+			[]string{"plans[0].limits.fee_bps: got 10001", "plans[0].title: got <b>", "plans[1].name: got Big Plan", "plans[1].limits.probe_every_seconds: got 1, expected 180 to 3600"}},
 	} {
 		_, err := Load(append(production(t), plansSetting(t, tt.text)))
 		if err == nil {
 			t.Errorf("%s: it is taken", name)
 			continue
+		}
+		if strings.Count(err.Error(), "plans[") > len(tt.want) {
+			t.Errorf("%s: %v, want no more than %q", name, err, tt.want)
 		}
 		for _, want := range tt.want {
 			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "MARKET_PLANS") {

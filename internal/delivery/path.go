@@ -103,6 +103,8 @@ type Config struct {
 	PlanOf func(account uuid.UUID) string
 	// OnError hears of what went wrong and changed no answer; it must not block.
 	OnError func(err error)
+	// OnFullRound hears that in a round it was the turn of as many services as one process asks; nil: nobody does.
+	OnFullRound func()
 	// Own are the addresses of our own scanners and monitoring.
 	Own []netip.Prefix
 	// OwnerOf returns what is known of an account that owns listings, as identity.Board does; nil: nothing. It reads memory alone: it is asked on the way

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -134,6 +135,65 @@ func TestRounds_AServiceIsAskedAsOftenAsItsOwnersPlanSays(t *testing.T) {
 		slices.Sort(got)
 		if fmt.Sprint(got) != fmt.Sprint(step.want) {
 			t.Errorf("after %s: asked %v, want %v", step.at, got, step.want)
+		}
+	}
+}
+
+// A round begins a moment after its tick, once later and once sooner: a check is not one tick late because the one before it was a little late. Two replicas
+// whose ticks lie apart ask once.
+func TestPath_Walk_AServiceIsAskedAtTheTickOfItsPlanHoweverLateARoundBegins(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	made := s.listFor(t, "scale", s.account(t, "scale"))
+	p := &Path{Config: Config{DB: s.db, Catalog: catalog.New(time.Now, time.Minute), Plans: plan.NewTerms(plans, 500, time.Hour), OnError: func(err error) { t.Error(err) }}}
+	every, now := int(plans.Of("scale").ProbeEvery/walkEvery), time.Duration(0)
+	roundAt := func(at time.Duration) (asked bool) {
+		t.Helper()
+		pgtest.Shift(t, s.db, at-now)
+		now = at
+		p.round(t.Context())
+		const askedSQL = `SELECT coalesce((SELECT checked_at = market_now() FROM service_probes WHERE service_id = $1), false)`
+		if err := s.db.QueryRow(t.Context(), askedSQL, made.ID).Scan(&asked); err != nil {
+			t.Fatal(err)
+		}
+		return asked
+	}
+	for tick := 1; tick <= 4*every; tick++ {
+		late := time.Millisecond
+		if tick/every%2 == 1 {
+			late = 200 * time.Millisecond
+		}
+		if asked := roundAt(time.Duration(tick)*walkEvery + late); asked != (tick%every == 0) {
+			t.Errorf("at tick %d of a plan of %d ticks it is asked: %t", tick, every, asked)
+		}
+		if roundAt(time.Duration(tick)*walkEvery + 25*time.Second) {
+			t.Errorf("after tick %d another replica asks it as well", tick)
+		}
+	}
+}
+
+func TestPath_Walk_ARoundThatIsFullIsToldOf(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	var full, told int
+	p := &Path{Config: Config{DB: s.db, Catalog: catalog.New(time.Now, time.Minute), OnFullRound: func() { full++ }, OnError: func(err error) {
+		if told++; !errors.Is(err, errFull) {
+			t.Error(err)
+		}
+	}}}
+	const crowdSQL = `
+INSERT INTO services
+SELECT (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(), 'slug', 'crowd-' || n))).*
+  FROM services s, generate_series($1::int, $2::int) n WHERE slug = 'weather'`
+	crowd := 0
+	for _, round := range []struct{ services, want int }{{walkMax - 1, 0}, {walkMax, 1}} {
+		if _, err := s.db.Exec(t.Context(), crowdSQL, crowd+1, round.services-1); err != nil {
+			t.Fatal(err)
+		}
+		crowd = round.services - 1
+		pgtest.Shift(t, s.db, time.Hour)
+		if p.round(t.Context()); full != round.want || told != round.want {
+			t.Errorf("a round of %d services: full %d times, told %d times, want %d", round.services, full, told, round.want)
 		}
 	}
 }

@@ -207,11 +207,8 @@ func (r *Review) keep(ctx context.Context, tx pgx.Tx, e audit.Entry, by catalog.
 	if err != nil {
 		return Decision{}, err
 	}
-	if e.Before, err = json.Marshal(before.Case); err != nil {
-		return Decision{}, fmt.Errorf("keep what stood before: %w", err)
-	}
-	if e.After, err = json.Marshal(after.Case); err != nil {
-		return Decision{}, fmt.Errorf("keep what stands now: %w", err)
+	if err := e.Changed(before.Case, after.Case); err != nil {
+		return Decision{}, err
 	}
 	e.Actor, e.By, e.Service = string(by.Actor), by.Name, before.service
 	if e, err = r.audit.Add(ctx, tx, e); err != nil {

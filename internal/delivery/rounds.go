@@ -25,10 +25,13 @@ type Rounds struct {
 	Plans  plan.Table    // say it instead for services of accounts
 	Checks int           // in a row without an answer
 	After  time.Duration // and since so long, so that it is held
+	// Tick is how often the rounds are gone. Whose turn comes within half a tick is asked now: a round begins a little after its tick, once more and once less,
+	// and who was asked late by it would otherwise wait for one tick more than its plan says.
+	Tick time.Duration
 }
 
 // usualRounds hold a service that has been dead for a week.
-var usualRounds = Rounds{Every: time.Hour, Checks: 100, After: 7 * 24 * time.Hour}
+var usualRounds = Rounds{Every: time.Hour, Checks: 100, After: 7 * 24 * time.Hour, Tick: walkEvery}
 
 // rounds are the usual ones, as often as the plans say.
 func (p *Path) rounds() Rounds {
@@ -54,18 +57,27 @@ const (
 	walkTime   = 50 * time.Second
 )
 
+// errFull says that a promise of the plans may not be kept, and what helps.
+var errFull = fmt.Errorf("it was the turn of %d services or more, and one process asks no more in a round: some are asked later than their plans say, until another "+
+	"process helps", walkMax)
+
 // Walk goes the rounds until ctx ends. Every replica does, and each service is asked by one of them.
-func (p *Path) Walk(ctx context.Context) {
-	Every(ctx, walkEvery, func(ctx context.Context) {
-		round, cancel := context.WithTimeout(ctx, walkTime)
-		defer cancel()
-		if err := p.rounds().walk(round, p.DB, p.Catalog.Current(), p.Prober.Live); err != nil && ctx.Err() == nil {
-			p.OnError(fmt.Errorf("go the rounds: %w", err))
-		}
-	})
+func (p *Path) Walk(ctx context.Context) { Every(ctx, walkEvery, p.round) }
+
+// round goes one of the rounds.
+func (p *Path) round(ctx context.Context) {
+	round, cancel := context.WithTimeout(ctx, walkTime)
+	defer cancel()
+	err := p.rounds().walk(round, p.DB, p.Catalog.Current(), p.Prober.Live)
+	if errors.Is(err, errFull) && p.OnFullRound != nil {
+		p.OnFullRound()
+	}
+	if err != nil && ctx.Err() == nil {
+		p.OnError(fmt.Errorf("go the rounds: %w", err))
+	}
 }
 
-// walk asks the services whose turn it is.
+// walk asks the services whose turn it is. The error is errFull, among others, where there may be more of them.
 func (r Rounds) walk(ctx context.Context, db postgres.DB, shelf *catalog.Snapshot, live func(context.Context, *catalog.Service) (upstream.Verdict, error)) error {
 	turn, err := r.take(ctx, db)
 	if err != nil {
@@ -77,6 +89,9 @@ func (r Rounds) walk(ctx context.Context, db postgres.DB, shelf *catalog.Snapsho
 		errs   []error
 		places = make(chan struct{}, walkAtOnce)
 	)
+	if len(turn) == walkMax {
+		errs = append(errs, errFull)
+	}
 	for _, id := range turn {
 		service, known := shelf.Service(id)
 		if !known || !service.State.Sells() || service.Broken != "" {
@@ -102,8 +117,8 @@ func (r Rounds) walk(ctx context.Context, db postgres.DB, shelf *catalog.Snapsho
 }
 
 // One statement: of several replicas that see that it is a service's turn, one gets to ask it. How often that is says the plan of its owner ($3, $4); one
-// that is not among them is the first. Whoever waits for a row that another replica has taken finds it looked at less than any plan's interval ago ($5). Those
-// come first who are overdue for longest, whatever their interval.
+// that is not among them is the first. Whoever waits for a row that another replica has taken finds it looked at less than any plan's interval ago ($5, which
+// is shorter by the half tick that a turn may come early, $6). Those come first who are overdue for longest, whatever their interval.
 const dueSQL = `
 INSERT INTO service_probes (service_id, checked_at)
 SELECT due.id, market_now()
@@ -114,7 +129,7 @@ SELECT due.id, market_now()
           LEFT JOIN accounts a ON a.id = s.owner_id
           LEFT JOIN unnest($3::text[], $4::interval[]) l (name, every) ON l.name = a.plan
          WHERE s.state = 'listed') due
- WHERE due.at <= market_now()
+ WHERE due.at <= market_now() + $6::interval
  ORDER BY due.at, due.id LIMIT $2
 ON CONFLICT (service_id) DO UPDATE SET checked_at = excluded.checked_at
  WHERE service_probes.checked_at <= market_now() - $5::interval
@@ -125,7 +140,8 @@ func (r Rounds) take(ctx context.Context, db postgres.DB) ([]uuid.UUID, error) {
 	for _, p := range r.Plans {
 		every, shortest = append(every, p.ProbeEvery), min(shortest, p.ProbeEvery)
 	}
-	rows, err := db.Query(ctx, dueSQL, r.Every, walkMax, r.Plans.Names(), every, shortest)
+	early := r.Tick / 2
+	rows, err := db.Query(ctx, dueSQL, r.Every, walkMax, r.Plans.Names(), every, shortest-early, early)
 	if err != nil {
 		return nil, fmt.Errorf("take services to ask: %w", err)
 	}

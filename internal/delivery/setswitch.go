@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -60,10 +59,7 @@ func SetSwitch(ctx context.Context, db *pgxpool.Pool, name switches.Name, on boo
 		if on {
 			entry.Action = audit.SwitchedOn
 		}
-		if entry.Before, err = json.Marshal(switchCaseOf(before)); err != nil {
-			return err
-		}
-		if entry.After, err = json.Marshal(switchCaseOf(set.Switch)); err != nil {
+		if err := entry.Changed(switchCaseOf(before), switchCaseOf(set.Switch)); err != nil {
 			return err
 		}
 		set.Entry, err = audit.Store{}.Add(ctx, tx, entry)

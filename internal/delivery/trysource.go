@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -56,10 +55,7 @@ func TrySource(ctx context.Context, db *pgxpool.Pool, of Sources, name string, b
 			return err
 		}
 		entry := audit.Entry{Actor: string(by.Actor), By: by.Name, Action: audit.SourceTried, Subject: audit.Source(name), Reason: reason}
-		if entry.Before, err = json.Marshal(sourceCaseOf(before)); err != nil {
-			return err
-		}
-		if entry.After, err = json.Marshal(sourceCaseOf(tried.Standing)); err != nil {
+		if err := entry.Changed(sourceCaseOf(before), sourceCaseOf(tried.Standing)); err != nil {
 			return err
 		}
 		tried.Entry, err = audit.Store{}.Add(ctx, tx, entry)

@@ -24,6 +24,7 @@ type Metrics struct {
 	registry     *prometheus.Registry
 	reservations *prometheus.CounterVec
 	notices      *prometheus.CounterVec
+	fullRounds   prometheus.Counter
 }
 
 // New returns the metrics of a process. read is what is to be read from the database; nil where there is nothing.
@@ -36,6 +37,7 @@ func New(read Read) *Metrics {
 	}
 	m.reservations = counter("market_source_reservations_total", "Reservations of a source, by what became of them.", "source", "class", "result")
 	m.notices = counter("market_notices_total", "Notices to the operator, by what became of them.", "kind", "result")
+	m.fullRounds = counter("market_full_rounds_total", "Rounds in which it was the turn of as many services as one process asks whether they live.").WithLabelValues()
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if read != nil {
 		m.registry.MustRegister(newReader(read))
@@ -62,6 +64,9 @@ func (m *Metrics) Reserved(name string, class source.Class, why source.Why) {
 
 // granted is the result of a reservation that nothing stood against; the others are named by what did.
 const granted = "granted"
+
+// FullRound counts a round that asked as many services as it may.
+func (m *Metrics) FullRound() { m.fullRounds.Inc() }
 
 // Notice counts what became of a notice.
 func (m *Metrics) Notice(kind string, result Result) {

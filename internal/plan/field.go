@@ -23,6 +23,9 @@ const (
 	KeyAnswerRetention  Key = "answer_retention_seconds"
 )
 
+// probeEveryMin is a few ticks of the rounds, which are gone once a minute: what is shorter could not be kept to half a tick.
+const probeEveryMin = 3 * time.Minute
+
 // probeEveryMax is such that a listing which is dead for a week is found to be: a hundred checks without an answer hold it.
 const probeEveryMax = time.Hour
 
@@ -53,7 +56,7 @@ func Fields() []Field {
 		count(Field{Key: KeyTrialCallsPerDay, Title: "Trial calls of an endpoint", has: "%s trial calls a day for an endpoint", Counted: true, Least: 0, Most: 1_000_000,
 			Explanation: "How many calls a day (of UTC) an endpoint may give away, to all callers together. Its provider chooses the number, which may be 0, up to this one."},
 			func(l *Limits) *int { return &l.TrialCallsPerDay }).showing(func(n int64) string { return whole(n) + " a day" }),
-		span(Field{Key: KeyProbeEvery, Title: "Liveness check", has: "a liveness check every %s", fewer: true, Least: 60, Most: int64(probeEveryMax / time.Second),
+		span(Field{Key: KeyProbeEvery, Title: "Liveness check", has: "a liveness check every %s", fewer: true, Least: int64(probeEveryMin / time.Second), Most: int64(probeEveryMax / time.Second),
 			Explanation: "How often a service is asked whether it lives while nobody calls it. One that people want is asked more often, in every plan."},
 			func(l *Limits) *time.Duration { return &l.ProbeEvery }).showing(func(n int64) string { return "every " + strings.TrimPrefix(spell(n), "1 ") }),
 		count(Field{Key: KeyFeeBPS, Title: "Fee", has: "a fee of %s", fewer: true, Least: 0, Most: 10_000,

@@ -248,8 +248,11 @@ func (s *Server) whoIs(c echo.Context) (identity.Principal, error) {
 		return identity.Principal{}, s.unauthorized(c, "the token is none of ours, or it has ended")
 	}
 	s.goodTokens.note(digest, s.now())
-	if err := s.identities.Saw(ctx, s.db, p.Account, s.seenAt(c.Request())); err != nil {
-		return identity.Principal{}, err
+	// A key that only reads may be with somebody else, whose calls are not those of the provider.
+	if p.May(identity.ServicesWrite) {
+		if err := s.identities.Saw(ctx, s.db, p.Account, s.seenAt(c.Request())); err != nil {
+			return identity.Principal{}, err
+		}
 	}
 	return p, nil
 }

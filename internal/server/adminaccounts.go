@@ -40,7 +40,10 @@ type accountOnPage struct {
 }
 
 // A planAsked is what a form asked for that was not done. The zero value is that none was sent.
-type planAsked struct{ account, plan, reason, problem, conflict string }
+type planAsked struct {
+	account, plan, reason string
+	notDone
+}
 
 // adminAccounts serves GET /admin/accounts.
 func (s *Server) adminAccounts(c echo.Context) error {
@@ -99,19 +102,11 @@ func (s *Server) adminSetPlan(c echo.Context) error {
 	if err == nil {
 		return c.Redirect(http.StatusSeeOther, "/admin/accounts?"+url.Values{"wallet": {set.Wallet.Hex()}, "done": {set.ID.String()}}.Encode())
 	}
-	no, refused := errors.AsType[*refusal.Error](err)
-	if !refused {
+	status, shown := asked.refused(err)
+	if !shown {
 		return err
 	}
-	switch no.Reason {
-	case call.Conflict:
-		asked.conflict = plain(upperFirst(strings.TrimSuffix(no.Detail, ".")))
-	case call.InvalidRequest:
-		asked.problem = plain(upperFirst(strings.TrimPrefix(strings.TrimPrefix(no.Detail, "/reason "), "/plan ")))
-	default:
-		return err
-	}
-	return s.writeAccounts(c, statusFor(no.Reason, false), asked)
+	return s.writeAccounts(c, status, asked)
 }
 
 func (s *Server) planByForm(c echo.Context, asked planAsked) (identity.Account, error) {

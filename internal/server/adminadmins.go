@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -45,8 +44,9 @@ type adminOnPage struct {
 
 // A roleAsked is what a form asked for that was not done. The zero value is that none was sent.
 type roleAsked struct {
-	wallet, reason, problem, conflict string
-	on                                bool
+	wallet, reason string
+	on             bool
+	notDone
 }
 
 // adminAdmins serves GET /admin/admins.
@@ -104,19 +104,11 @@ func (s *Server) adminSetAdmin(c echo.Context) error {
 	if err == nil {
 		return c.Redirect(http.StatusSeeOther, "/admin/admins?"+url.Values{"done": {set.Wallet.Hex()}}.Encode())
 	}
-	no, refused := errors.AsType[*refusal.Error](err)
-	if !refused {
+	status, shown := asked.refused(err)
+	if !shown {
 		return err
 	}
-	switch no.Reason {
-	case call.Conflict:
-		asked.conflict = plain(upperFirst(strings.TrimSuffix(no.Detail, ".")))
-	case call.InvalidRequest:
-		asked.problem = plain(upperFirst(strings.TrimPrefix(strings.TrimPrefix(no.Detail, "/reason "), "/")))
-	default:
-		return err
-	}
-	return s.writeAdmins(c, statusFor(no.Reason, false), asked)
+	return s.writeAdmins(c, status, asked)
 }
 
 func (s *Server) roleByForm(c echo.Context, asked roleAsked, form url.Values) (identity.Admin, error) {

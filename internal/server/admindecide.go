@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -29,19 +28,11 @@ func (s *Server) adminDecide(c echo.Context) error {
 	if err == nil {
 		return c.Redirect(http.StatusSeeOther, "/admin/strikes/"+url.PathEscape(decided.Service)+"?done="+strconv.FormatInt(decided.Entry, 10))
 	}
-	no, refused := errors.AsType[*refusal.Error](err)
-	if !refused {
+	status, shown := asked.refused(err)
+	if !shown {
 		return err
 	}
-	switch no.Reason {
-	case call.Conflict:
-		asked.conflict = plain(upperFirst(strings.TrimSuffix(no.Detail, ".")))
-	case call.InvalidRequest:
-		asked.problem = plain(upperFirst(strings.TrimPrefix(no.Detail, "/reason ")))
-	default:
-		return err
-	}
-	return s.writeStrikePage(c, statusFor(no.Reason, false), asked)
+	return s.writeStrikePage(c, status, asked)
 }
 
 // decide does what a form asks for.

@@ -1,11 +1,15 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"market/internal/call"
 	"market/internal/catalog"
 	"market/internal/delivery"
+	"market/internal/refusal"
 	"market/internal/strikes"
 )
 
@@ -112,10 +116,34 @@ func (p *casePage) readied(forms []reviewForm, sent decisionAsked) []reviewForm 
 
 // A decisionAsked is what a form asked for that was not done. The zero value is that none was sent.
 type decisionAsked struct {
-	action   action
-	strike   string
-	seen     string
-	reason   string
-	problem  string // with the reason
+	action action
+	strike string
+	seen   string
+	reason string
+	notDone
+}
+
+// A notDone is why a form of an admin changed nothing. The zero value is that there is no reason, or that none was sent.
+type notDone struct {
+	problem  string // with what was typed
 	conflict string // with what another admin did
+}
+
+// refused keeps a refusal that is shown where the form is, and returns the status of that page; false for everything else.
+func (n *notDone) refused(err error) (status int, shown bool) {
+	no, refused := errors.AsType[*refusal.Error](err)
+	if !refused {
+		return 0, false
+	}
+	switch no.Reason {
+	case call.Conflict:
+		n.conflict = plain(upperFirst(strings.TrimSuffix(no.Detail, ".")))
+	case call.InvalidRequest:
+		// The API points at a member of its body; a form has the words beside its field.
+		text := strings.TrimPrefix(strings.TrimPrefix(no.Detail, "/reason "), "/plan ")
+		n.problem = plain(upperFirst(strings.TrimPrefix(text, "/")))
+	default:
+		return 0, false
+	}
+	return statusFor(no.Reason, false), true
 }

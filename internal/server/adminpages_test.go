@@ -62,7 +62,7 @@ func TestAdminPages_ShowWhatStrangersWroteAndRunNothing(t *testing.T) {
 	page.Summary = &row
 	shown := strikeOnPageOf(st)
 	shown.add(told{decisions: map[string]audit.Entry{st.ID.String(): entry}, ofStrikes: map[uuid.UUID][]delivery.Appeal{st.ID: {appeal}}}, st)
-	shown.Forms = page.readied(strikeForms(st, 2, testPolicy()), decisionAsked{action: actVoid, strike: st.ID.String(), reason: strangers, problem: plain(strangers)})
+	shown.Forms = page.readied(strikeForms(st, 2, testPolicy()), decisionAsked{action: actVoid, strike: st.ID.String(), reason: strangers, notDone: notDone{problem: plain(strangers)}})
 	page.Strikes = []strikeOnPage{shown}
 	page.Measured = measuredOnPageOf([]delivery.Measured{{Window: 24 * time.Hour, Endpoints: []delivery.MeasuredEndpoint{{Method: "GET", Path: strangers,
 		Traffic: []delivery.Traffic{{Class: delivery.ClassCounting}}}}}}, st.OpenedAt)

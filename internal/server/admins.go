@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -150,10 +149,7 @@ func roleOf(a identity.Admin) map[string]any {
 
 // keepEntry keeps a decision with what stood before and after.
 func (s *Server) keepEntry(ctx context.Context, tx pgx.Tx, e audit.Entry, before, after map[string]any) (err error) {
-	if e.Before, err = json.Marshal(before); err != nil {
-		return err
-	}
-	if e.After, err = json.Marshal(after); err != nil {
+	if err := e.Changed(before, after); err != nil {
 		return err
 	}
 	_, err = audit.Store{}.Add(ctx, tx, e)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -42,7 +41,10 @@ type switchOnPage struct {
 }
 
 // A switchAsked is what a form asked for that was not done. The zero value is that none was sent.
-type switchAsked struct{ name, reason, problem, conflict string }
+type switchAsked struct {
+	name, reason string
+	notDone
+}
 
 // adminSwitches serves GET /admin/switches.
 func (s *Server) adminSwitches(c echo.Context) error {
@@ -117,19 +119,11 @@ func (s *Server) adminSetSwitch(c echo.Context) error {
 	if err == nil {
 		return c.Redirect(http.StatusSeeOther, "/admin/switches?"+url.Values{"done": {set.Name.String()}}.Encode())
 	}
-	no, refused := errors.AsType[*refusal.Error](err)
-	if !refused {
+	status, shown := asked.refused(err)
+	if !shown {
 		return err
 	}
-	switch no.Reason {
-	case call.Conflict:
-		asked.conflict = plain(upperFirst(strings.TrimSuffix(no.Detail, ".")))
-	case call.InvalidRequest:
-		asked.problem = plain(upperFirst(strings.TrimPrefix(no.Detail, "/reason ")))
-	default:
-		return err
-	}
-	return s.writeSwitches(c, statusFor(no.Reason, false), asked)
+	return s.writeSwitches(c, status, asked)
 }
 
 // switchByForm does what a form asks for, as the API would.

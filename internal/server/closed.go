@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"market/internal/catalog"
 	"market/internal/source"
 	"market/internal/switches"
 )
@@ -23,17 +24,36 @@ func (s *Server) notReady() map[string]error {
 }
 
 // closed says why no call can be paid just now, on no network, a line for each; nothing where one can be paid.
-func (s *Server) closed() (lines []string) {
+func (s *Server) closed() []string {
 	not := s.notReady()
+	return s.closedLines(not, not)
+}
+
+// closedFor says so of the calls of one service: those of the smaller plans are sent away first.
+func (s *Server) closedFor(v *catalog.Service) []string {
+	if s.path == nil {
+		return s.closed()
+	}
+	return s.closedLines(s.path.NotOpen(v), s.notReady())
+}
+
+// closedLines are the lines for what is out. What is not out for all is kept for others.
+func (s *Server) closedLines(out, forAll map[string]error) (lines []string) {
 	for _, n := range s.networks {
-		err, out := not[n.ID]
-		if !out {
+		err := out[n.ID]
+		if err == nil {
 			return nil
 		}
-		lines = append(lines, networkName(n.V1Name, n.ID)+": "+publicWhy(err))
+		why := publicWhy(err)
+		if forAll[n.ID] == nil {
+			why = keptForOthers
+		}
+		lines = append(lines, networkName(n.V1Name, n.ID)+": "+why)
 	}
 	return lines
 }
+
+const keptForOthers = "what is left of the limit of the day that we set is kept for services of larger plans. It ends at 00:00 UTC."
 
 // publicWhy says what is out to whoever wants to call. It names no facilitator, node or host: they are the operator's.
 func publicWhy(err error) string {

@@ -98,7 +98,7 @@ func (s *Server) planUses(ctx context.Context, of identity.Account) ([]planUse, 
 	uses := make([]planUse, 0, len(plan.Fields()))
 	for _, f := range plan.Fields() {
 		use := planUse{Key: f.Key, Title: f.Title, Limit: f.Of(now.Limits), Shown: f.Show(now.Limits)}
-		if n, counted := used[f.Key]; counted {
+		if n := used[f.Key]; f.Counted {
 			use.Used, use.ShownUse = &n, f.ShowValue(n)
 		}
 		uses = append(uses, use)

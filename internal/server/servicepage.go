@@ -80,7 +80,7 @@ func (s *Server) writeServicePage(c echo.Context, v *catalog.Service, tallies []
 		return err
 	}
 	page := s.servicePage(v, tallies, at, changes)
-	page.Closed = s.closed()
+	page.Closed = s.closedFor(v)
 	trials, err := s.trialsOf(c, v)
 	if err != nil {
 		return err

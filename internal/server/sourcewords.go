@@ -52,8 +52,12 @@ func reasonsOf(st source.Standing) []sourceReason {
 		if st.Source.Kind.Adjustable() {
 			next = "More is let through from %s, or raise guard.floor."
 		}
+		stopped := "We stopped at " + count(int(st.Used))
+		if st.Source.Kind == source.KindFacilitator && st.Used < st.Cap {
+			stopped = fmt.Sprintf("At %s of %s we refuse new payments, those for services of the smallest plan first", count(int(st.Used)), count(int(st.Cap)))
+		}
 		reasons = append(reasons, sourceReason{Why: sourceGuarded, Since: timeOrNull(st.GuardedAt), Until: timeOrNull(midnight),
-			Words: fmt.Sprintf("We stopped at %s: %s. "+next, count(int(st.Used)), normal(st), humanTime(midnight))})
+			Words: fmt.Sprintf("%s: %s. "+next, stopped, normal(st), humanTime(midnight))})
 	}
 	if st.NextRequestAt.After(st.At) {
 		reasons = append(reasons, sourceReason{Why: sourcePaced, Until: timeOrNull(st.NextRequestAt),

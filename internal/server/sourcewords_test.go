@@ -48,6 +48,8 @@ func TestReasonsOf_SayInOneSentenceWhoStoppedAndWhatComesNext(t *testing.T) {
 	daily.Source.RunsOut, rate.Source.RunsOut = source.Daily, source.Rate
 	fresh := weStopped(hosted())
 	fresh.Busiest = 0
+	begun := weStopped(hosted())
+	begun.Used = 14_400
 	full := hosted()
 	full.Used = full.Cap
 	mail := weStopped(hosted())
@@ -74,6 +76,8 @@ func TestReasonsOf_SayInOneSentenceWhoStoppedAndWhatComesNext(t *testing.T) {
 			[]string{"They have not accepted our credential since 2026-11-30 11:20:00 UTC, by HTTP 401. We ask again at 2026-11-30 12:20:00 UTC. Look at the credential that is configured."}},
 		"our guard": {weStopped(hosted()), sourceGuarded,
 			[]string{"We stopped at 15,000: normal is 5,000 a day. More is let through from 2026-12-01 00:00:00 UTC, or raise guard.floor."}},
+		"our guard, while the larger plans are let in": {begun, sourceGuarded,
+			[]string{"At 14,400 of 15,000 we refuse new payments, those for services of the smallest plan first: normal is 5,000 a day. More is let through from 2026-12-01 00:00:00 UTC, or raise guard.floor."}},
 		"our guard on the first day": {fresh, sourceGuarded,
 			[]string{"We stopped at 15,000: there is no day yet that says what is normal. More is let through from 2026-12-01 00:00:00 UTC, or raise guard.floor."}},
 		"the cap is reached, and nobody was turned away yet": {full, sourceGuarded,

@@ -49,11 +49,15 @@ func (m *Meter) ReadyFor(rank int) error {
 
 // closed says whether new work of a rank is sent away because of our own guard. After its ceiling was met, work is let in again when there is room for it in
 // the step below: what little comes back of what was under way would be offered to many who then do not get it. That the lowest one was met all replicas know
-// by the latch of the guard, and of the others each knows what it has met itself.
+// by the latch of the guard, and of the others each knows what it has met itself. Where the ceiling leaves no room for one more, whoever met it, nobody is asked to
+// pay for what would be refused. Before the latch is set one has to be refused, because that is when the operator is told.
 func (m *Meter) closed(rank int, seen reading) bool {
 	limit := Cap(m.of.Guard, seen.busiest)
-	if !seen.guards(seen.day, limit) || seen.used <= room(rank, m.ranks, limit) {
+	switch {
+	case !seen.guards(seen.day, limit) || seen.used <= room(rank, m.ranks, limit):
 		return false
+	case seen.used > CeilingOf(rank, m.ranks, limit, Waiting{})-pieceOfWork:
+		return true
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

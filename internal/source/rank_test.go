@@ -127,3 +127,42 @@ func TestMeter_ReadyFor_ARankIsOfferedAgainWhenTheStepBelowHasRoom(t *testing.T)
 		}
 	}
 }
+
+// Whoever met the ceiling of a rank: all know it from how much is used, once the guard was reached at all.
+func TestMeter_ReadyFor_ARankWithoutRoomIsNotOfferedWhereAnotherReplicaMetItsCeiling(t *testing.T) {
+	t.Parallel()
+	of := hosted()
+	of.Guard = Guard{Floor: 600}
+	f := newFleet(t, of)
+	for _, r := range f.replicas {
+		r.Ranked(3)
+	}
+	f.noon()
+	g := f.must(f.meter(0), Refund, 560)
+	if _, err := f.meter(0).ReserveCall(t.Context(), 0, 2); !isLimit(err, Guarded) {
+		t.Fatalf("the lowest rank at its ceiling: %v", err)
+	}
+	for _, step := range []struct {
+		more    int64
+		offered [3]bool
+	}{
+		{18, [3]bool{false, true, true}},  // 578: one more fits below 580
+		{1, [3]bool{false, false, true}},  // 579
+		{19, [3]bool{false, false, true}}, // 598: one more fits below 600
+		{1, [3]bool{false, false, false}}, // 599
+	} {
+		f.must(f.meter(0), Refund, step.more)
+		f.load()
+		for rank, want := range step.offered {
+			if got := f.meter(1).ReadyFor(rank) == nil; got != want {
+				t.Errorf("with %d used rank %d is offered by the other replica: %t", f.standing().Used, rank, got)
+			}
+		}
+	}
+	g.GiveBack(40) // 559 used
+	f.flush()
+	f.load()
+	if err := f.meter(1).ReadyFor(1); err != nil {
+		t.Errorf("with %d used the middle rank has room again, and is not offered: %v", f.standing().Used, err)
+	}
+}

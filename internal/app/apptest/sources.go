@@ -31,13 +31,14 @@ func Sources(t testing.TB, n int) string {
 }
 
 // SourcesSQL has of the sources of Sources the first one out of credit for three days, the second one stopped by our guard, the third one both, the fourth
-// one with a credential that is refused, the fifth one asked to wait, and all others quiet.
+// one with a credential that is refused, the fifth one asked to wait, and all others quiet. They may have been asked already whether they are there.
 const SourcesSQL = `
 WITH numbered AS (SELECT n, 'facilitator/hosted-' || n AS source FROM generate_series(1, $1) n), days AS (
 	INSERT INTO source_days (source, day, used, denied, guarded)
 	SELECT source, (market_now() AT TIME ZONE 'UTC')::date - back, CASE WHEN back > 0 THEN 4000 + 100 * n + back WHEN n IN (2, 3) THEN 15000 ELSE 300 * n END,
 	       CASE WHEN back = 0 AND n < 4 THEN 700 * n ELSE 0 END, CASE WHEN back = 0 AND n IN (2, 3) THEN 15000 END
 	  FROM numbered, generate_series(0, 7) back
+	ON CONFLICT (source, day) DO UPDATE SET used = excluded.used, denied = excluded.denied, guarded = excluded.guarded
 )
 INSERT INTO source_state (source, exhausted_at, retry_at, why, said, next_request_at, out_since, refused_at, last_success_at, guard_reached_at, guard_cap)
 SELECT source, CASE WHEN n IN (1, 3, 4) THEN market_now() - interval '40 minutes' END, CASE WHEN n IN (1, 3, 4) THEN market_now() + interval '20 minutes' END,
@@ -45,4 +46,8 @@ SELECT source, CASE WHEN n IN (1, 3, 4) THEN market_now() - interval '40 minutes
        CASE WHEN n = 5 THEN market_now() + interval '50 seconds' END, CASE WHEN n IN (1, 3, 4) THEN market_now() - interval '3 days' END,
        CASE WHEN n IN (1, 3, 4) THEN market_now() - interval '40 minutes' END, market_now() - n * interval '7 minutes',
        CASE WHEN n IN (2, 3) THEN market_now() - interval '30 minutes' END, CASE WHEN n IN (2, 3) THEN 15000 END
-  FROM numbered`
+  FROM numbered
+ON CONFLICT (source) DO UPDATE
+   SET exhausted_at = excluded.exhausted_at, retry_at = excluded.retry_at, why = excluded.why, said = excluded.said, next_request_at = excluded.next_request_at,
+       out_since = excluded.out_since, refused_at = excluded.refused_at, last_success_at = excluded.last_success_at,
+       guard_reached_at = excluded.guard_reached_at, guard_cap = excluded.guard_cap`

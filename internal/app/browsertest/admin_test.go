@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"market/internal/app/apptest"
+	"market/internal/devnet"
 )
 
 // signIn signs in as the admin, at whatever page asks for it.
@@ -97,6 +98,35 @@ WITH one AS (
 )
 INSERT INTO strike_deliveries (strike_id, delivery_id) SELECT struck.id, failed.id FROM struck JOIN failed USING (service_id)`
 
+// Accounts of each plan, of one that is gone and of one that was never set, and more of them than a page has.
+const accountsSQL = `
+INSERT INTO accounts (id, wallet, plan, created_at, last_seen_at)
+SELECT gen_random_uuid(), decode(lpad(to_hex(n), 40, 'a'), 'hex'), (ARRAY ['', 'free', 'pro', 'scale', 'a-plan-that-is-in-no-file-anymore'])[1 + n % 5],
+       market_now() - n * interval '1 day', market_now() - n * interval '1 hour'
+  FROM generate_series(1, $1) n`
+
+// openOffice fills what an admin decides beside strikes: every switch on, accounts, and admins who are and who were.
+func openOffice(t *testing.T, w *apptest.World) {
+	t.Helper()
+	if _, err := w.DB.Exec(t.Context(), accountsSQL, 70); err != nil {
+		t.Fatal(err)
+	}
+	post := func(path string, body map[string]any) {
+		t.Helper()
+		if status, answer := w.Admin(t, http.MethodPost, path, body); status != http.StatusOK {
+			t.Fatalf("%s: %d %v", path, status, answer)
+		}
+	}
+	for _, order := range []map[string]any{{"stop_402": devnet.NetworkID}, {"stop_payouts": true}, {"suspend_strikes": true}} {
+		order["on"], order["reason"] = true, hostileText
+		post("/api/v1/admin/switches", order)
+	}
+	for n, on := range []bool{true, true, false} {
+		wallet := fmt.Sprintf("0x%040x", min(n, 1)+0xaaaa)
+		post("/api/v1/admin/admins", map[string]any{"wallet": wallet, "on": on, "reason": hostileName})
+	}
+}
+
 func adminViews(w *apptest.World, suffix string, paths ...string) (views []view) {
 	for _, path := range paths {
 		name := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(path), "-") + suffix
@@ -114,9 +144,12 @@ func TestAdminPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.check(view{"admin-signin", empty.URL + "/admin/strikes"}, axe)
 	b.signIn()
 	b.reads("No service is under strike.")
-	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit")
+	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/switches", "/admin/accounts",
+		"/admin/admins")
+	openOffice(t, full)
 	views = append(views, adminViews(full, "", "/admin", "/admin/strikes", "/admin/strikes/evil", "/admin/strikes/weather", "/admin/strikes/gone?done=suspend",
-		"/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/strikes/nobody")...)
+		"/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/switches", "/admin/accounts",
+		"/admin/accounts?wallet=nonsense", "/admin/admins", "/admin/strikes/nobody")...)
 	for _, v := range views {
 		b.check(v, axe)
 	}
