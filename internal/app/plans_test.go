@@ -189,7 +189,7 @@ ON CONFLICT (source, day) DO UPDATE SET used = excluded.used`
 	wantOut(t, "one more, unpaid", r.Send(t, small, ""), 12*time.Hour)
 	const closed, kept = "No payment can be taken just now", "is kept for services of larger plans"
 	for service, want := range map[string]bool{w.service.Slug: true, "scale": false} {
-		page := string(r.SendBytes(t, http.MethodGet, "/services/"+service, "").Body)
+		page := string(r.SendBytes(t, http.MethodGet, "/services/"+service, "", "Accept: text/html").Body)
 		if strings.Contains(page, closed) != want || strings.Contains(page, kept) != want {
 			t.Errorf("the page of %s says that its calls are not taken: %t, want %t", service, strings.Contains(page, closed), want)
 		}
