@@ -24,7 +24,8 @@ type Liability struct {
 // Owed is all of it.
 func (l Liability) Owed() money.Amount { return l.Refunds.Add(l.Open) }
 
-// A payment that was believed and is not proved brought nothing yet, and its refund is not sent before it has: neither counts. $1 is a network, or nothing
+// A payment that was believed and is not proved brought nothing yet, and its refund is not sent before it has: neither counts. Nor does one that is up for
+// review after a restore: whether it was given back already is what the review finds, and until then nothing can be paid out for it. $1 is a network, or nothing
 // for all; a payment counts that stands below the block $2, as far as whoever asks has seen the chain. Both halves are read by an index of what is open. The
 // network is compared in a form that no index has: that of all transfers of a network would only tempt the planner.
 const liabilitiesSQL = `
@@ -37,7 +38,7 @@ SELECT network, asset, treasury, coalesce(sum(refund), 0)::text, coalesce(sum(op
 	UNION ALL
 	SELECT c.network, c.asset, c.treasury, NULL, c.amount
 	  FROM calls c
-	 WHERE c.state IN ('settled', 'asked') AND c.payment_state IN ('mined', 'final')
+	 WHERE c.state IN ('settled', 'asked') AND NOT c.review AND c.payment_state IN ('mined', 'final')
 	   AND c.network = coalesce(nullif($1, ''), c.network) AND c.block_number < $2
   ) owed
  GROUP BY network, asset, treasury ORDER BY network, asset, treasury LIMIT 1000`

@@ -39,6 +39,8 @@ var elsewhere = map[call.Reason]string{
 	call.Conflict:         "two admins at once",
 	call.RevisionChanged:  "an edit of a listing that somebody else edited",
 	call.PlanLimit:        "a listing of which the plan of its account has no more",
+	call.Forbidden:        "somebody who is known and may not",
+	call.TooMany:          "a network, or an account, that asks for too much of the API in a while",
 }
 
 // gaps are the reasons that rows should come to and do not, and those that they come to and are excepted.
