@@ -35,7 +35,7 @@ func table() []group {
 var elsewhere = map[call.Reason]string{
 	call.InvalidRequest:   "a listing or an edit that is not well-formed; what a call sends is input_invalid or payment_malformed",
 	call.InvalidParameter: "a query of a list",
-	call.Unauthorized:     "the admin API without its token; calls have no accounts",
+	call.Unauthorized:     "the API without what signs in to it; of calls only a trial whose sign-in does not hold, which ends before it is one",
 	call.Conflict:         "two admins at once",
 	call.RevisionChanged:  "an edit of a listing that somebody else edited",
 	call.PlanLimit:        "a listing of which the plan of its account has no more",
