@@ -19,11 +19,11 @@ func outOf(s source.Source, o source.Out, effect string, ranks int) notify.Outag
 	told := notify.Outage{Effect: effect + " We try it again at " + clock(o.Until) + ", by one request; until then it is not asked"}
 	switch o.Why {
 	case source.Guarded:
-		begins := "we have stopped using " + name + " for today"
+		so := "we have stopped using it for today"
 		if s.Kind == source.KindFacilitator && ranks > 1 {
-			begins = "we have begun to refuse payments through " + name + " for today, those for services of the smallest plan first"
+			so = "we have begun to refuse payments through it for today, those for services of the smallest plan first"
 		}
-		told.What = fmt.Sprintf("%s: our own guard is reached at %d units, and the busiest day that counts had %d", begins, o.Cap, o.Busiest)
+		told.What = fmt.Sprintf("%s: our own guard is reached at %d units, and the busiest day that counts had %d, so %s", name, o.Cap, o.Busiest, so)
 		told.Effect = effect + " More goes out from " + clock(o.Until)
 		if s.Kind.Adjustable() {
 			told.Effect = effect + " It goes on at " + clock(o.Until) + ". If this is real demand, raise guard.floor of the source in its file and restart; " +

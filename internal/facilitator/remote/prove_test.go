@@ -153,6 +153,24 @@ func TestClient_Prove_AsksNobodyWhoIsOut(t *testing.T) {
 	}
 }
 
+// Whether a payment or a question finds out that it takes nothing more: at the end of its window one payment tests it, and no question beside that one.
+func TestClient_Prove_AQuestionThatIsTurnedAwayBringsNoOtherAtTheEndOfTheWindow(t *testing.T) {
+	t.Parallel()
+	g := guard(t, source.Prepaid)
+	if _, err := g.Prove(t.Context(), network); err != nil {
+		t.Fatal(err)
+	}
+	g.supports(turnsAway(402, "", `{"error":"out of credit"}`))
+	if _, err := g.Prove(t.Context(), network); !definite(err) || g.out() != source.Exhausted {
+		t.Errorf("%v, out by %s; want a definite no, and no credit", err, g.out())
+	}
+	asked := g.said.Load()
+	g.shift(t, 2*time.Hour)
+	if _, err := g.Prove(t.Context(), network); err != nil || g.said.Load() != asked {
+		t.Errorf("at the end of the window: %v, asked %d times more, want what it said before", err, g.said.Load()-asked)
+	}
+}
+
 // A credential that is not taken is a no, and stays one while nobody is asked: until then its limit says so, and afterwards its last word.
 func TestClient_Prove_ACredentialThatIsNotTakenStaysANo(t *testing.T) {
 	t.Parallel()

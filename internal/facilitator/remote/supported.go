@@ -105,7 +105,11 @@ func (c *Client) Ask(ctx context.Context) error {
 	kinds, fault := supportedAnswer(got.status, got.body)
 	if fault != 0 {
 		c.noteRefusal(ctx, c.verdict(got, false))
-		return c.keep(nil, 0, c.trouble(call, fault, got.status, nil))
+		trouble := c.trouble(call, fault, got.status, nil)
+		if fault != Unauthorized && c.turnedAway() { // a credential that is not taken stays a no
+			return trouble
+		}
+		return c.keep(nil, 0, trouble)
 	}
 	return c.keep(kinds, got.maxAge, nil)
 }
@@ -142,6 +146,14 @@ func (c *Client) rests() (bool, error) {
 		c.state.answeredAt = c.opts.Now()
 	}
 	return true, limit
+}
+
+// turnedAway says that the facilitator is out, now that it was asked, and that it is known what it supports. Its outage says what there is to say, and what it
+// supports stands: were it taken for unknown, the end of its window would bring a question beside the one request that is to test it.
+func (c *Client) turnedAway() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opts.Meter != nil && c.opts.Meter.Out() && !c.state.answeredAt.IsZero() && c.state.failed == nil
 }
 
 // keep writes down what a question brought, and tells when that changed.
