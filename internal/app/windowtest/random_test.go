@@ -16,7 +16,7 @@ import (
 
 const (
 	// runsUsually is how many random runs are made beside all other tests; MARKET_WINDOW_RUNS asks for another number.
-	runsUsually = 3
+	runsUsually = 1
 	// span is how long things happen in a random run.
 	span = 10 * time.Second
 	// rowsMax is how many replicas may count at once, those among them that were killed a moment ago: with more than nine the allowance would be under a
@@ -48,8 +48,12 @@ func randomRuns(t *testing.T) []*run {
 
 var randomSeed = rand.Uint64()
 
+// seedOf draws a seed for a long run. Every run of the tests plays the same plans: it is there to notice what a change broke, and not to find out more.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
+	if os.Getenv("MARKET_WINDOW_RUNS") == "" {
+		return numberFrom(t, "MARKET_WINDOW_SEED", 1)
+	}
 	return numberFrom(t, "MARKET_WINDOW_SEED", randomSeed)
 }
 
