@@ -27,7 +27,8 @@ func TestWrites_OneAccountIsBoundedByWhateverItShowsAndOthersGoOn(t *testing.T) 
 	}
 	own, other, chief := h.entered(t, ownKey), h.entered(t, newWallet(t)), h.entered(t, chiefKey)
 	h.sell(t, "weather", own.Account.ID)
-	key, keyID := h.key(t, own.Account.ID, identity.Scopes()...)
+	key, _ := h.key(t, own.Account.ID, identity.Scopes()...)
+	_, keyID := h.key(t, own.Account.ID, identity.Scopes()...) // which is revoked
 	token := own.Token.Reveal()
 	const path, body = "/api/v1/services/weather", `{"name": "Rain"}`
 	for range h.writes.max {
