@@ -310,13 +310,13 @@ func (k *Keeper) standing(name string) Standing {
 	}
 	now := k.opts.Now()
 	judge := func(r result) Proof {
-		from := k.usedFrom(n, r)
-		return r.judge(now, from, n.allowed.since(from))
+		// The fleet counts from the proof on: a reading from before it says nothing more than the ones after.
+		return r.judge(now, k.usedFrom(n, r), n.allowed.since(r.good))
 	}
 	s.Settle, s.Refund = judge(n.settle), judge(n.refund)
 	s.Allowance = n.allowed.last()
 	if !n.settle.good.IsZero() && !n.refund.good.IsZero() {
-		s.Allowance = min(n.allowed.since(k.usedFrom(n, n.settle)), n.allowed.since(k.usedFrom(n, n.refund)))
+		s.Allowance = min(n.allowed.since(n.settle.good), n.allowed.since(n.refund.good))
 	}
 	switch {
 	case k.noDatabase(now):
