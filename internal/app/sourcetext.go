@@ -23,7 +23,7 @@ func outOf(s source.Source, o source.Out, effect string, ranks int) notify.Outag
 		if s.Kind == source.KindFacilitator && ranks > 1 {
 			so = "we have begun to refuse payments through it for today, those for services of the smallest plan first"
 		}
-		told.What = fmt.Sprintf("%s: our own guard is reached at %d units, and the busiest day that counts had %d, so %s", name, o.Cap, o.Busiest, so)
+		told.What = fmt.Sprintf("%s: our own guard is reached at %d units. The busiest day that counts had %d, so %s", name, o.Cap, o.Busiest, so)
 		told.Effect = effect + " More goes out from " + clock(o.Until)
 		if s.Kind.Adjustable() {
 			told.Effect = effect + " It goes on at " + clock(o.Until) + ". If this is real demand, raise guard.floor of the source in its file and restart; " +

@@ -25,7 +25,7 @@ func TestOutOf_OurGuardOfAFacilitatorSendsTheSmallestPlanAwayFirst(t *testing.T)
 	for ranks, want := range map[int]string{1: "we have stopped using it for today",
 		3: "we have begun to refuse payments through it for today, those for services of the smallest plan first"} {
 		told := outOf(source.Source{Name: "facilitator/hosted", Kind: source.KindFacilitator}, source.Out{Why: source.Guarded, Cap: 600}, "The rest goes on.", ranks)
-		if !strings.HasPrefix(told.What, "facilitator hosted: our own guard is reached at 600 units, ") || !strings.HasSuffix(told.What, ", so "+want) {
+		if !strings.HasPrefix(told.What, "facilitator hosted: our own guard is reached at 600 units. ") || !strings.HasSuffix(told.What, ", so "+want) {
 			t.Errorf("%d ranks: %q, want %q", ranks, told.What, want)
 		}
 	}
