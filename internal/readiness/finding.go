@@ -38,9 +38,6 @@ type Finding struct {
 	ValidFor time.Duration
 }
 
-// Whole is a finding that holds for both capabilities.
-func Whole(err error) Finding { return Finding{Settle: err, Refund: err} }
-
 // Err returns why not both capabilities are proved.
 func (f Finding) Err() error {
 	if f.Settle != nil {

@@ -357,3 +357,6 @@ func TestKeeper_Line_SaysWhatTheAllowanceIsDerivedFrom(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Whole is a finding that holds for both capabilities.
+func Whole(err error) Finding { return Finding{Settle: err, Refund: err} }

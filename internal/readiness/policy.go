@@ -24,11 +24,6 @@ func Allowance(budget, bursts, rates int64) time.Duration {
 	return time.Duration(min(quotient, math.MaxInt64))
 }
 
-// SharedAllowance is the same for a process with a share of the budget for itself alone: (s·b − c) / r, of its own terms.
-func SharedAllowance(budget int64, share int, burst, rate int64) time.Duration {
-	return Allowance(part(budget, share), burst, rate)
-}
-
 // part is a share of an amount, rounded down. An amount is far under 2^63/10000: the budget is at most a million dollars.
 func part(amount int64, share int) int64 { return amount * int64(share) / WholeShare }
 

@@ -2,6 +2,7 @@ package readiness
 
 import (
 	"errors"
+	"github.com/google/uuid"
 	"math"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func TestAllowance_IsWhatMayBeLostOverWhatIsSentASecond(t *testing.T) {
 		got, want time.Duration
 	}{
 		"two processes at 20 USD/s with 200 USD": {Allowance(200*dollar, 0, 40*dollar), 5 * time.Second},
-		"a quarter of that for itself":           {SharedAllowance(200*dollar, 2500, 0, 20*dollar), 2500 * time.Millisecond},
+		"a quarter of that for itself":           {shared(200*dollar, 2500, 0, 20*dollar), 2500 * time.Millisecond},
 		"eight processes":                        {Allowance(200*dollar, 0, 160*dollar), 1250 * time.Millisecond},
 		"what goes at once is less for later":    {Allowance(200*dollar, 40*dollar, 40*dollar), 4 * time.Second},
 		"all of it goes at once":                 {Allowance(40*dollar, 40*dollar, 40*dollar), 0},
@@ -201,4 +202,10 @@ func TestResult_Found_OnlyWhatIsDefiniteReplacesAGoodResult(t *testing.T) {
 	stands("a look that proves the opposite", 8, Ready, 0)
 	r.proved(at(9))
 	stands("a settlement does not outlive what the authority allows", 9, NotReady, 0)
+}
+
+// shared is the allowance of a process that runs alone with a share of the budget.
+func shared(budget int64, share int, burst, rate int64) time.Duration {
+	own := Terms{Budget: budget, Rate: rate, Burst: burst, Share: share}
+	return FleetOf(uuid.UUID{}, own, nil).Allowance(own, 0)
 }

@@ -100,10 +100,15 @@ func loop(t *testing.T) string {
 	m.Shift(t, 24*time.Hour) // a day without a call, and what the days before used is read again
 	m.offers(t, true)
 	attempts := size(t, 2*limit, 50*busiest)
-	served, away := m.spend(t, attempts)
-	// A call has two units until it ends, so a loop that is fast meets the guard with half of it served; who is turned away then is not asked again here.
-	if served > limit || served < limit/2 || int(h.Asked.Load()) != served {
-		t.Errorf("the loop got %d calls of %d, and the facilitator was asked %d times; want no more than %d, and half of them at least", served, attempts, h.Asked.Load(), limit)
+	// A call has two units until what it did not need is given back, so the loop goes on when that is done: what it gets does not depend on how fast it is.
+	served, away := 0, 0
+	for range 4 {
+		got, refused := m.spend(t, attempts/4)
+		served, away = served+got, away+refused
+		m.settled(t, served)
+	}
+	if served > limit || served < limit*3/4 || int(h.Asked.Load()) != served {
+		t.Errorf("the loop got %d calls of %d, and the facilitator was asked %d times; want no more than %d, and most of them", served, attempts, h.Asked.Load(), limit)
 	}
 	apptest.Eventually(t, "the operator is told", func() bool { return m.mails("guard is reached") == 1 })
 
