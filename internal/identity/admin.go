@@ -57,17 +57,6 @@ func (Store) Revoke(ctx context.Context, db postgres.DB, wallet common.Address, 
 	return tag.RowsAffected() == 1, nil
 }
 
-const isAdminSQL = `
-SELECT EXISTS (SELECT 1 FROM admins WHERE wallet = $1 AND revoked_at IS NULL)`
-
-// IsAdmin says whether a wallet has the role now.
-func (Store) IsAdmin(ctx context.Context, db postgres.DB, wallet common.Address) (is bool, err error) {
-	if err = db.QueryRow(ctx, isAdminSQL, wallet[:]).Scan(&is); err != nil {
-		return false, fmt.Errorf("look for the role of %s: %w", wallet, err)
-	}
-	return is, nil
-}
-
 // adminsMax is how many are listed.
 const adminsMax = 200
 

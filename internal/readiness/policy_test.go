@@ -2,11 +2,12 @@ package readiness
 
 import (
 	"errors"
-	"github.com/google/uuid"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const dollar = 1_000_000
