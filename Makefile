@@ -56,7 +56,7 @@ conformance: ## official clients, servers and facilitators from npm against ours
 
 crash: ## kills the server at every point, starts it again, and prints how each call ends
 	@scripts/setup demo
-	@cd internal/app/crashtest && go test -race -count=1 -timeout 15m -run TestMatrix | grep -vE '^(PASS|ok  )'
+	@cd internal/app/crashtest && MARKET_CRASH_EVERY_CELL=1 go test -race -count=1 -timeout 30m -run TestMatrix | grep -vE '^(PASS|ok  )'
 
 hostile: ## a service that means ill, one thing a row: prints how each call ends
 	@scripts/setup demo

@@ -198,7 +198,7 @@ func secondFacilitator(t *testing.T) string {
 	expect(t, "the payment that finds it out", m.pay(t, m.sign(t, 1))[0], http.StatusOK, "")
 	apptest.Eventually(t, "the operator is told", func() bool { return m.mails(refuses) == 1 })
 	heard, served := first.Heard.Load(), 1
-	for hour := 1; hour <= hours; hour++ {
+	for hour := range hours + 1 {
 		m.Shift(t, time.Hour)
 		apptest.Eventually(t, "the first one has been tested in this hour", func() bool {
 			for _, a := range m.pay(t, m.sign(t, calls)) {
@@ -207,6 +207,10 @@ func secondFacilitator(t *testing.T) string {
 			}
 			return first.Heard.Load() > heard
 		})
+		if hour == 0 { // a process that had not read of the refusal yet may have asked it what it supports
+			heard = first.Heard.Load()
+			continue
+		}
 		if heard++; first.Heard.Load() != heard {
 			t.Fatalf("hour %d: the first facilitator heard %d requests too many", hour, first.Heard.Load()-heard)
 		}

@@ -13,10 +13,12 @@ import (
 
 const (
 	// calls is how many there are of a run in memory, and fewCalls of one whose seed is new each time: small, so that luck seldom stops a change that has nothing to do with it.
-	calls    = 1_000_000
+	calls    = 200_000
 	fewCalls = 60_000
 	// prefix is how many of them go through Postgres beside all other tests; MARKET_SIM_CALLS asks for another number.
-	prefix = 20_000
+	prefix = 6_000
+	// waryPrefix is as many as it takes until callers who mean ill have done something.
+	waryPrefix = 5_000
 	// usualSeed is that of every run that asks for no other; MARKET_SIM_SEED does.
 	usualSeed = 6
 )
@@ -76,7 +78,7 @@ func TestSim_WithTwoSourcesTheDatabaseComesToTheSameVerdicts(t *testing.T) {
 	wary.Sources = 2
 	r := newRun(t, usualSeed, wary)
 	beside := newDatabase(t, r.sequence.services, wary)
-	r.until(prefix/4, beside)
+	r.until(waryPrefix, beside)
 	r.compareAll(beside)
 	r.settle()
 	r.judgeWary()
