@@ -65,7 +65,7 @@ func TestDesk_Settle_OneSaleThatWasVerifiedMayAskAgain(t *testing.T) {
 		t.Fatalf("verify: %s", a.raw)
 	}
 	g.Pause()
-	if a := ask(t, g.desk(t, func(c *Config) { c.SettleTime = 300 * time.Millisecond })+"/settle", body); a.code() != "settlement_pending" {
+	if a := ask(t, g.desk(t, func(c *Config) { c.SettleTime = 2 * time.Second })+"/settle", body); a.code() != "settlement_pending" {
 		t.Errorf("while nothing is mined: %s, want settlement_pending", a.raw)
 	}
 	g.Resume()
@@ -90,7 +90,7 @@ func TestDesk_Settle_AnUpfrontSellerSellsOnceForAPayment(t *testing.T) {
 		s := g.authorize(t, nil)
 		body := g.body(version, s, upfront)
 		g.Pause()
-		if a := ask(t, g.desk(t, func(c *Config) { c.SettleTime = 300 * time.Millisecond })+"/settle", body); a.code() != "settlement_pending" {
+		if a := ask(t, g.desk(t, func(c *Config) { c.SettleTime = 2 * time.Second })+"/settle", body); a.code() != "settlement_pending" {
 			t.Errorf("v%d, while nothing is mined: %s, want settlement_pending", version, a.raw)
 		}
 		g.Resume()
