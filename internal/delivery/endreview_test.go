@@ -302,4 +302,3 @@ func TestRetryRefund_OfManyAtOnceOneDecidesAndTheOthersHearWho(t *testing.T) {
 		t.Errorf("of no call: %v", err)
 	}
 }
-

@@ -81,11 +81,11 @@ WITH newest AS (
 	            WHEN c.state = 'served' AND c.transaction IS NULL THEN 'pending'
 	            WHEN c.state = 'served' THEN 'spent'
 	            WHEN c.state IN ('settling', 'unknown', 'rejected', 'expired', 'settled', 'asked') THEN 'pending'
-	            ELSE '' END AS is
+	            ELSE '' END AS went
 	  FROM newest c LEFT JOIN refunds r ON r.call_id = c.id
 )
-SELECT network, asset, count(*)::int, coalesce(sum(amount) FILTER (WHERE is = 'spent'), 0)::text, coalesce(sum(amount) FILTER (WHERE is = 'refunded'), 0)::text,
-       coalesce(sum(amount) FILTER (WHERE is = 'owed'), 0)::text, coalesce(sum(amount) FILTER (WHERE is = 'pending'), 0)::text
+SELECT network, asset, count(*)::int, coalesce(sum(amount) FILTER (WHERE went = 'spent'), 0)::text, coalesce(sum(amount) FILTER (WHERE went = 'refunded'), 0)::text,
+       coalesce(sum(amount) FILTER (WHERE went = 'owed'), 0)::text, coalesce(sum(amount) FILTER (WHERE went = 'pending'), 0)::text
   FROM told GROUP BY network, asset ORDER BY network, asset LIMIT 100`
 
 // SpendingOf adds up what a wallet has signed for, by network and asset. newest says that it has more than SpendingMax calls, and that the newest of them
