@@ -113,6 +113,33 @@ func TestRestore_NothingIsDeliveredOrRefundedTwice(t *testing.T) {
 	if a := restored.Send(t, restored.At(t, ask), restored.Sign(t, payer, terms)); a.Status != http.StatusOK {
 		t.Errorf("a new payment: %d %s", a.Status, a.Body)
 	}
+
+	// An admin ends what waits. What was given back before the restore is found on the chain, and sent no second time; of the others one is, once.
+	review := func(n int, decision string, want int) (call string) {
+		t.Helper()
+		call = restored.Send(t, restored.At(t, asks[n]), headers[n]).Call()
+		status, said := restored.Admin(t, http.MethodPost, "/api/v1/admin/reviews/"+call+"/"+decision, map[string]string{"reason": "as the log says"})
+		if status != want {
+			t.Errorf("%s of call %d: %d %v, want %d", decision, n, status, said, want)
+		}
+		return call
+	}
+	const backBefore, servedBefore, again = 0, calls - 1, calls - 2
+	refunded := apptest.Books{State: "failed", Payment: "final", Outcome: "failed", Reason: "interrupted", Refund: "confirmed"}
+	review(backBefore, "serve", http.StatusConflict)
+	restored.AwaitBooks(t, review(backBefore, "refund", http.StatusOK), refunded)
+	wantMoved(t, restored, calls+3, refused+1)
+	restored.AwaitBooks(t, review(servedBefore, "refund", http.StatusOK), refunded)
+	review(servedBefore, "refund", http.StatusConflict)
+	wantMoved(t, restored, calls+3, refused+2)
+	open := review(again, "serve", http.StatusOK)
+	// By now the payment is public: it is served to whoever proves to be its caller, and given back where nobody does.
+	if a := restored.Send(t, restored.At(t, asks[again]), headers[again]); a.Status != http.StatusConflict || a.Code() != "proof_required" {
+		t.Errorf("a call that may be served after all, to somebody who proves nothing: %d %s", a.Status, a.Body)
+	}
+	restored.Shift(t, pastGrace)
+	restored.AwaitBooks(t, open, refunded)
+	wantMoved(t, restored, calls+3, refused+3)
 }
 
 // The treasury's key is replaced while it owes refunds. What a treasury received it gives back, once, whoever of the two is in use.

@@ -29,11 +29,16 @@ const (
 	SessionEnded Action = "session_ended" // a wallet signed out
 	KeyMade      Action = "key_made"      // an account made an API key
 	KeyRevoked   Action = "key_revoked"   // and ended one
+
+	RefundRetried  Action = "refund_retried"  // a refund that could not be sent is tried again
+	ReviewRefunded Action = "review_refunded" // a call that was up for review after a restore is given back
+	ReviewServed   Action = "review_served"   // and one may be served after all
 )
 
 // Actions returns every action.
 func Actions() []Action {
-	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked, SessionEnded, KeyMade, KeyRevoked}
+	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked, SessionEnded, KeyMade, KeyRevoked,
+		RefundRetried, ReviewRefunded, ReviewServed}
 }
 
 // A Kind is what a decision can be about.
@@ -46,27 +51,31 @@ const (
 	KindSwitch  Kind = "switch"
 	KindAccount Kind = "account"
 	KindAdmin   Kind = "admin"
+	KindRefund  Kind = "refund"
+	KindCall    Kind = "call"
 )
 
 // Kinds returns every kind.
 func Kinds() []Kind {
-	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin}
+	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin, KindRefund, KindCall}
 }
 
 // A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source or of a switch, the id of an account,
-// the wallet of an admin.
+// the wallet of an admin, the id of a call, also for its refund.
 type Subject struct {
 	Kind Kind
 	Name string
 }
 
-// Strike, Service, Source, Switch, Account and Admin name a subject.
+// Strike, Service, Source, Switch, Account, Admin, Refund and Call name a subject.
 func Strike(id uuid.UUID) Subject  { return Subject{KindStrike, id.String()} }
 func Service(slug string) Subject  { return Subject{KindService, slug} }
 func Source(name string) Subject   { return Subject{KindSource, name} }
 func Switch(name string) Subject   { return Subject{KindSwitch, name} }
 func Account(id uuid.UUID) Subject { return Subject{KindAccount, id.String()} }
 func Admin(wallet string) Subject  { return Subject{KindAdmin, wallet} }
+func Refund(of uuid.UUID) Subject  { return Subject{KindRefund, of.String()} }
+func Call(id uuid.UUID) Subject    { return Subject{KindCall, id.String()} }
 
 // An Entry is one decision.
 type Entry struct {

@@ -1,11 +1,13 @@
 package delivery
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"market/internal/call"
 	"market/internal/refund"
@@ -45,6 +47,8 @@ type Delivery struct {
 	kept   time.Duration // how long it can be fetched again; zero: as the configuration says
 	owner  uuid.UUID     // who walks the call; zero: nobody, and its lease has run out
 	grace  time.Duration // beyond the lease, for a call that nobody walks
+	// also is written in the transaction that owes the refund; nil: nothing is.
+	also func(ctx context.Context, tx pgx.Tx) error
 }
 
 // newDelivery starts the delivery of a call; the outcome comes with end.

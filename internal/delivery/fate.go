@@ -98,7 +98,7 @@ func (p *Path) resolve(ctx context.Context, rail Rail, c openCall) error {
 		if err != nil {
 			return err
 		}
-		return found(ctx, p.DB, c, f.proof, review)
+		return found(ctx, p.DB, c, f.proof, review || c.Review)
 	case f.usedElsewhere && c.State == call.Rejected && c.Since < surelyUsed:
 		return nil // looked at again: that a log is not there yet is no proof
 	case f.usedElsewhere && c.State == call.Rejected:

@@ -37,13 +37,5 @@ func Find(ctx context.Context, db postgres.DB, networks []string, hash common.Ha
 	if err != nil {
 		return nil, fmt.Errorf("find calls by %s: %w", hash, err)
 	}
-	records := make([]Record, 0, len(ids))
-	for _, id := range ids {
-		r, err := Lookup(ctx, db, id)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, r)
-	}
-	return records, nil
+	return lookupAll(ctx, db, ids)
 }

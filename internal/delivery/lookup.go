@@ -57,7 +57,7 @@ type Record struct {
 var ErrNoCall = errors.New("no such call")
 
 const lookupSQL = `
-SELECT coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, ''), coalesce(d.party, ''), coalesce(d.origin, c.origin),
+SELECT q.id, coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, ''), coalesce(d.party, ''), coalesce(d.origin, c.origin),
        coalesce(d.detail, ''), coalesce(d.trial, false), coalesce(d.asked, c.asked_at IS NOT NULL), s.slug,
        coalesce(d.endpoint_id, c.endpoint_id), coalesce(d.method, c.method), coalesce(d.path, c.path), coalesce(d.upstream_status, 0),
        coalesce(c.why, ''), coalesce(c.network, ''), c.asset, c.payer, c.treasury, coalesce(c.amount, 0),
@@ -65,27 +65,57 @@ SELECT coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, ''), c
        CASE WHEN c.transaction IS NULL AND c.payment_state = 'sent' THEN c.word_of ELSE '' END,
        c.transaction IS NULL AND coalesce(c.payment_state = 'lost', false), coalesce(c.review, false),
        c.created_at, coalesce(d.asked_at, c.asked_at), d.recorded_at
-  FROM (SELECT $1::uuid AS id) q
+  FROM unnest($1::uuid[]) WITH ORDINALITY AS q (id, place)
   LEFT JOIN calls c ON c.id = q.id
   LEFT JOIN deliveries d ON d.call_id = q.id
-  JOIN services s ON s.id = coalesce(d.service_id, c.service_id)`
+  JOIN services s ON s.id = coalesce(d.service_id, c.service_id)
+ ORDER BY q.place`
 
 // Lookup returns what is kept of a call, or ErrNoCall.
 func Lookup(ctx context.Context, db postgres.DB, id call.ID) (Record, error) {
-	r := Record{Call: id}
+	found, err := lookupAll(ctx, db, []call.ID{id})
+	if err != nil {
+		return Record{}, err
+	}
+	if len(found) == 0 {
+		return Record{}, ErrNoCall
+	}
+	return found[0], nil
+}
+
+// lookupAll returns what is kept of some calls, in their order. Of one that there is not, nothing is in it.
+func lookupAll(ctx context.Context, db postgres.DB, ids []call.ID) ([]Record, error) {
+	rows, err := db.Query(ctx, lookupSQL, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up %d calls: %w", len(ids), err)
+	}
+	records, err := pgx.CollectRows(rows, scanRecord)
+	if err != nil {
+		return nil, fmt.Errorf("look up %d calls: %w", len(ids), err)
+	}
+	owed, err := refund.Store{}.FindAll(ctx, db, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range records {
+		if r, owes := owed[records[i].Call]; owes {
+			records[i].Refund = &r
+		}
+	}
+	return records, nil
+}
+
+func scanRecord(row pgx.CollectableRow) (r Record, err error) {
 	var (
 		asset, payer, treasury, transaction []byte
 		block                               int64
 		created, asked, recorded            *time.Time
 	)
-	err := db.QueryRow(ctx, lookupSQL, id).Scan(&r.State, &r.Outcome, &r.Reason, &r.Party, &r.Origin, &r.Detail, &r.Trial, &r.Asked,
+	err = row.Scan(&r.Call, &r.State, &r.Outcome, &r.Reason, &r.Party, &r.Origin, &r.Detail, &r.Trial, &r.Asked,
 		&r.Service, &r.Endpoint, &r.Method, &r.Path, &r.Status, &r.Why, &r.Network, &asset, &payer, &treasury, &r.Amount, &transaction, &block,
 		&r.Proved, &r.Word, &r.False, &r.Review, &created, &asked, &recorded)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Record{}, ErrNoCall
-	}
 	if err != nil {
-		return Record{}, fmt.Errorf("look up call %s: %w", id, err)
+		return Record{}, err
 	}
 	r.Asset, r.Payer, r.Transaction = common.BytesToAddress(asset), common.BytesToAddress(payer), common.BytesToHash(transaction)
 	r.Treasury = common.BytesToAddress(treasury)
@@ -94,13 +124,6 @@ func Lookup(ctx context.Context, db postgres.DB, id call.ID) (Record, error) {
 		if from != nil {
 			*to = from.UTC()
 		}
-	}
-	owed, err := refund.Store{}.Find(ctx, db, id)
-	switch {
-	case err == nil:
-		r.Refund = &owed
-	case !errors.Is(err, refund.ErrNone):
-		return Record{}, err
 	}
 	return r, nil
 }

@@ -123,6 +123,11 @@ func (r *Recorder) enforce(ctx context.Context, tx pgx.Tx, d Delivery) (Delivery
 			return d, err
 		}
 	}
+	if d.also != nil {
+		if err := d.also(ctx, tx); err != nil {
+			return d, err
+		}
+	}
 	if d.Suspended {
 		return d, nil
 	}

@@ -33,7 +33,7 @@ UPDATE calls c
 	 WHERE look_at <= market_now()
 	   AND (payment_state IN ('sent', 'mined')
 	        OR (state IN ('settling', 'unknown', 'rejected', 'expired', 'settled', 'asked') AND lease_until <= market_now()
-	            AND (NOT review OR payment_state = 'lost')))
+	            AND (NOT review OR state NOT IN ('settled', 'asked') OR payment_state = 'lost')))
 	 ORDER BY look_at LIMIT $1
 	   FOR UPDATE SKIP LOCKED)
 RETURNING ` + openColumns

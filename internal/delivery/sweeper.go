@@ -103,7 +103,7 @@ func (p *Path) look(ctx context.Context, c openCall) (isFinal bool, err error) {
 	case paymentLost:
 		return false, p.recordSwept(ctx, c, call.SettlementLost, c.whyLost(), 0, nil)
 	}
-	if !c.Free || c.Review {
+	if !c.Free || c.Review && c.proved() {
 		return isFinal, nil
 	}
 	switch c.State {
@@ -119,6 +119,10 @@ func (p *Path) look(ctx context.Context, c openCall) (isFinal bool, err error) {
 	}
 	return isFinal, nil
 }
+
+// proved says whether the chain has said what became of the call's payment. Up for review or not, that is for the chain to say; what follows from it is for
+// whoever reviews.
+func (c openCall) proved() bool { return c.State == call.Settled || c.State == call.Asked }
 
 // endSettled ends a settled call that nobody came back for within the grace, or that was refused before its money was found.
 func (p *Path) endSettled(ctx context.Context, rail Rail, c openCall) error {

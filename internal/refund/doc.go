@@ -5,7 +5,7 @@
 // replica, any number of times, and happens at most once by construction of the token.
 //
 //	owed -> sent -> confirmed        sent: signed and shown; confirmed: its log stands at the configured depth
-//	owed, sent -> parked -> owed     treasury short, recipient blocklisted: tried again now and then, never dropped
+//	owed, sent -> parked -> owed     treasury short, recipient blocklisted: tried again now and then and when an admin says so, never dropped
 //
 // Package delivery owes a refund in the transaction that records the outcome; the Worker here pays it. Amounts are base units, times of
 // authorizations Unix seconds, every other time the database's.

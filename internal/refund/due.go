@@ -35,7 +35,12 @@ func NewDueWorker(db *pgxpool.Pool) *DueWorker { return &DueWorker{db: db} }
 
 // Work leases what is due and enqueues it in the same transaction.
 func (w *DueWorker) Work(ctx context.Context, _ *river.Job[DueArgs]) error {
-	queue := river.ClientFromContext[pgx.Tx](ctx)
+	return w.handOut(ctx, river.ClientFromContext[pgx.Tx](ctx))
+}
+
+// handOut is Work with the queue that it is a job of. It asks the rows, and never the queue: a refund whose job was deleted, discarded or lost with a restore is
+// due like any other, and one that has a live job gets no second.
+func (w *DueWorker) handOut(ctx context.Context, queue *river.Client[pgx.Tx]) error {
 	return pgx.BeginFunc(ctx, w.db, func(tx pgx.Tx) error {
 		due, err := w.store.TakeDue(ctx, tx, dueMax)
 		if err != nil || len(due) == 0 {

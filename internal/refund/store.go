@@ -11,7 +11,6 @@ import (
 
 	"market/internal/call"
 	"market/internal/chain"
-	"market/internal/money"
 	"market/internal/postgres"
 )
 
@@ -26,6 +25,9 @@ const (
 	StateVoid      State = "void" // the chain took the payment back, or it never came: nothing is owed
 )
 
+// States returns every state.
+func States() []State { return []State{StateOwed, StateSent, StateConfirmed, StateParked, StateVoid} }
+
 // A Refund is one row.
 type Refund struct {
 	Owed
@@ -35,7 +37,10 @@ type Refund struct {
 	WaitsFor    string // the source that takes no work now; empty: none
 	Waiting     bool   // for that source, and its time has not come
 	Transaction common.Hash
+	OwedAt      time.Time
+	NextAt      time.Time // it is tried again
 	ConfirmedAt time.Time
+	retries     int // how often an admin had it tried again
 }
 
 // Store keeps refunds. Every method takes the caller's db.
@@ -61,31 +66,59 @@ func (Store) Owe(ctx context.Context, db postgres.DB, o Owed) error {
 	return nil
 }
 
-const findSQL = `
-SELECT network, asset, payer, amount, authorizer, nonce, payment_nonce, payment_transaction, state, attempts, why, transaction, confirmed_at,
-       unit_of, waits_for, waits_for <> '' AND next_at > market_now()
-  FROM refunds WHERE call_id = $1`
+// findColumns are what scan reads, in its order.
+const findColumns = `
+SELECT call_id, network, asset, payer, amount, authorizer, nonce, payment_nonce, payment_transaction, state, attempts, why, transaction, owed_at, next_at,
+       confirmed_at, unit_of, waits_for, waits_for <> '' AND next_at > market_now(), retries
+  FROM refunds `
 
 // ErrNone is that a call owes no refund.
 var ErrNone = errors.New("no refund")
 
+const findSQL = findColumns + `WHERE call_id = $1`
+
 // Find returns the refund of a call, or ErrNone. The chain id is not kept with the row: the worker knows its networks.
 func (Store) Find(ctx context.Context, db postgres.DB, id call.ID) (Refund, error) {
-	var (
-		r                                                       Refund
-		asset, payer, treasury, nonce, paymentNonce, payment, t []byte
-		confirmed                                               *time.Time
-		amount                                                  money.Amount
-	)
-	err := db.QueryRow(ctx, findSQL, id).Scan(&r.Payment.Network, &asset, &payer, &amount, &treasury, &nonce, &paymentNonce, &payment,
-		&r.State, &r.Attempts, &r.Why, &t, &confirmed, &r.UnitOf, &r.WaitsFor, &r.Waiting)
+	rows, err := db.Query(ctx, findSQL, id)
+	if err != nil {
+		return Refund{}, fmt.Errorf("find refund of call %s: %w", id, err)
+	}
+	r, err := pgx.CollectExactlyOneRow(rows, scan)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Refund{}, ErrNone
 	}
 	if err != nil {
 		return Refund{}, fmt.Errorf("find refund of call %s: %w", id, err)
 	}
-	r.Payment.Call, r.Payment.Amount = id, amount
+	return r, nil
+}
+
+const findAllSQL = findColumns + `WHERE call_id = ANY($1)`
+
+// FindAll returns the refunds of some calls, by call. Calls that owe none are not in it.
+func (Store) FindAll(ctx context.Context, db postgres.DB, ids []call.ID) (map[call.ID]Refund, error) {
+	rows, err := db.Query(ctx, findAllSQL, ids)
+	if err != nil {
+		return nil, fmt.Errorf("find refunds of %d calls: %w", len(ids), err)
+	}
+	found, err := pgx.CollectRows(rows, scan)
+	if err != nil {
+		return nil, fmt.Errorf("find refunds of %d calls: %w", len(ids), err)
+	}
+	all := make(map[call.ID]Refund, len(found))
+	for _, r := range found {
+		all[r.Payment.Call] = r
+	}
+	return all, nil
+}
+
+func scan(row pgx.CollectableRow) (r Refund, err error) {
+	var (
+		asset, payer, treasury, nonce, paymentNonce, payment, t []byte
+		confirmed                                               *time.Time
+	)
+	err = row.Scan(&r.Payment.Call, &r.Payment.Network, &asset, &payer, &r.Payment.Amount, &treasury, &nonce, &paymentNonce, &payment, &r.State, &r.Attempts,
+		&r.Why, &t, &r.OwedAt, &r.NextAt, &confirmed, &r.UnitOf, &r.WaitsFor, &r.Waiting, &r.retries)
 	r.Payment.Asset, r.Payment.Payer, r.Payment.Treasury =
 		common.BytesToAddress(asset), common.BytesToAddress(payer), common.BytesToAddress(treasury)
 	r.Payment.Nonce, r.Payment.Transaction = common.BytesToHash(paymentNonce), common.BytesToHash(payment)
@@ -93,10 +126,9 @@ func (Store) Find(ctx context.Context, db postgres.DB, id call.ID) (Refund, erro
 	if confirmed != nil {
 		r.ConfirmedAt = *confirmed
 	}
-	return r, nil
+	return r, err
 }
 
-// Replicas race for what is due: who moves next_at hands the refund out, and nobody else does before the lease has run out.
 const takeDueSQL = `
 UPDATE refunds SET next_at = market_now() + $2::interval, waits_for = ''
  WHERE call_id IN (
@@ -117,15 +149,17 @@ func (Store) TakeDue(ctx context.Context, db postgres.DB, limit int) ([]call.ID,
 	return due, nil
 }
 
+// What a step found is older than an admin's order to try again that came meanwhile: it leaves that alone, and the next step finds the same, or better.
 const deferSQL = `
 UPDATE refunds SET state = coalesce(nullif($2, ''), state), next_at = market_now() + $3::interval, attempts = attempts + $4, why = $5,
        waits_for = ''
- WHERE call_id = $1 AND state NOT IN ('confirmed', 'void')`
+ WHERE call_id = $1 AND state NOT IN ('confirmed', 'void') AND retries = $6`
 
-// later puts a refund off, with the state it is in from now on, empty for the one that it has, and a word why. attempts counts only what went wrong.
-func (Store) later(ctx context.Context, db postgres.DB, id call.ID, state State, wait time.Duration, attempts int, why string) error {
-	if _, err := db.Exec(ctx, deferSQL, id, state, wait, attempts, why); err != nil {
-		return fmt.Errorf("put off refund of call %s: %w", id, err)
+// later puts a refund off, as it was found, with the state it is in from now on, empty for the one that it has, and a word why. attempts counts only what
+// went wrong.
+func (Store) later(ctx context.Context, db postgres.DB, r Refund, state State, wait time.Duration, attempts int, why string) error {
+	if _, err := db.Exec(ctx, deferSQL, r.Payment.Call, state, wait, attempts, why, r.retries); err != nil {
+		return fmt.Errorf("put off refund of call %s: %w", r.Payment.Call, err)
 	}
 	return nil
 }

@@ -41,6 +41,10 @@ func TestStore_Owe_OneCallOwesOneRefund(t *testing.T) {
 		t.Errorf("amount = %s, want that of the first, %s", got.Payment.Amount, want.Payment.Amount)
 	}
 	got.Payment.Amount = want.Payment.Amount // holds a pointer
+	if !got.OwedAt.Equal(s.opened) || !got.NextAt.Equal(s.opened.Add(lease)) {
+		t.Errorf("owed at %s and tried again at %s, want at %s, and a lease later", got.OwedAt, got.NextAt, s.opened)
+	}
+	want.OwedAt, want.NextAt = got.OwedAt, got.NextAt // of another zone
 	if got != want {
 		t.Errorf("refund = %+v, want %+v", got, want)
 	}
@@ -174,7 +178,7 @@ func TestStore_AConfirmedRefundMovesNoMore(t *testing.T) {
 	if err := (Store{}).confirm(t.Context(), s.db, id, chain.Proof{Transaction: [32]byte{9}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Store{}).later(t.Context(), s.db, id, StateSent, time.Second, 1, "late"); err != nil {
+	if err := (Store{}).later(t.Context(), s.db, Refund{Owed: o}, StateSent, time.Second, 1, "late"); err != nil {
 		t.Fatal(err)
 	}
 	if err := (Store{}).addSignature(t.Context(), s.db, id, signature{1, anySignature(t)}); err != nil {

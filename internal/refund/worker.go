@@ -116,7 +116,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		// The row is put off on a context of its own: the job's may be what ended the step.
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		return errors.Join(err, w.store.later(own, w.db, id, "", wait, 1, "the chain could not be read or written"))
+		return errors.Join(err, w.store.later(own, w.db, r, "", wait, 1, "the chain could not be read or written"))
 	}
 	if next.proof != nil {
 		crash.Before(crash.RefundConfirm)
@@ -126,7 +126,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		crash.After(crash.RefundConfirm)
 		return nil
 	}
-	return w.store.later(ctx, w.db, id, next.state, next.wait, 0, next.why)
+	return w.store.later(ctx, w.db, r, next.state, next.wait, 0, next.why)
 }
 
 // retryAfter doubles from retryMin to retryMax over the attempts that went wrong.

@@ -23,6 +23,8 @@ func (s *Server) accountPageRoutes() []route {
 	all := pages([]route{
 		{"", signInPath, accountDoor, "", s.accountSignIn},
 		{"", accountHome, accountPage, "", s.accountOverview},
+		{"", accountHome + "/calls", accountPage, "", s.accountCalls},
+		{"", accountHome + "/calls.csv", accountPage, "", s.accountCallsFile},
 		{"", accountHome + "/keys", accountPage, "", s.accountKeys},
 		{"", accountHome + "/services/new", accountPage, "", s.accountNew},
 		{"", service, accountPage, "", s.accountService},

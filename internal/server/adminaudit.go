@@ -86,6 +86,10 @@ var deeds = map[audit.Action]string{
 	audit.SessionEnded: "Signed out",
 	audit.KeyMade:      "Made a key",
 	audit.KeyRevoked:   "Revoked a key",
+
+	audit.RefundRetried:  "Tried again",
+	audit.ReviewRefunded: "Refunded after a restore",
+	audit.ReviewServed:   "Let be served after a restore",
 }
 
 func auditOnPageOf(e audit.Entry) auditOnPage {
