@@ -57,7 +57,7 @@ func TestTransactions_SumToZeroAndHavePostings(t *testing.T) {
 					return err
 				}
 				for line, two := range tt.postings {
-					if _, err := tx.Exec(t.Context(), pairSQL, id, 2*line, two[0], two[1]); err != nil {
+					if _, err := tx.Exec(t.Context(), pairSQL, id, 2*line+1, two[0], two[1]); err != nil {
 						return err
 					}
 				}
