@@ -243,9 +243,11 @@ CREATE TABLE ledger_balances (
 	treasury bytea NOT NULL,
 	account  text NOT NULL,
 	owner    uuid,
-	amount   numeric(78, 0) NOT NULL,
-	CONSTRAINT ledger_balances_unique UNIQUE NULLS NOT DISTINCT (network, asset, treasury, account, owner)
+	amount   numeric(78, 0) NOT NULL
 );
+-- No owner is one like any other here.
+CREATE UNIQUE INDEX ledger_balances_unique ON ledger_balances
+	(network, asset, treasury, account, coalesce(owner, '00000000-0000-0000-0000-000000000000'));
 CREATE INDEX ledger_balances_by_owner ON ledger_balances (owner) WHERE owner IS NOT NULL;
 CREATE TABLE ledger_folded (
 	one  boolean PRIMARY KEY DEFAULT true CONSTRAINT ledger_folded_one_row CHECK (one),

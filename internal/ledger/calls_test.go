@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
@@ -236,55 +237,73 @@ func TestCalls_ASnapshotOlderThanItsTurnIsRefused(t *testing.T) {
 	s.want(t, "nothing was written", id, "pending -10001", "treasury 10001 @100")
 }
 
-// Two that move the same call by different rows do not see each other: without turns each would post for itself, and the books would hold both.
 func TestCalls_TheRefundAndThePaymentMoveAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for range 20 {
-		id, back, again := s.refunded(t), transaction(), transaction()
+		id, other, back, again := s.refunded(t), s.refunded(t), transaction(), transaction()
 		var wg sync.WaitGroup
-		for sql, args := range map[string][]any{
-			confirmSQL: {id, back[:]},
-			loseSQL:    {id},
-			`UPDATE calls SET transaction = $2, block_number = 102 WHERE id = $1`: {id, again[:]},
+		for _, one := range []struct {
+			sql  string
+			args []any
+		}{
+			{confirmSQL, []any{id, back[:]}}, {loseSQL, []any{id}},
+			{voidSQL, []any{other}}, {loseSQL, []any{other}}, {`UPDATE calls SET transaction = $2, block_number = 102 WHERE id = $1`, []any{other, again[:]}},
 		} {
 			wg.Go(func() {
-				if _, err := s.db.Exec(t.Context(), sql, args...); err != nil {
+				if _, err := s.db.Exec(t.Context(), one.sql, one.args...); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		s.want(t, "given back, moved and lost at once", id, "losses 10001", "treasury -10001 @200")
+		s.want(t, "given back and lost at once", id, "losses 10001", "treasury -10001 @200")
+		s.want(t, "void, moved and lost at once", other)
 	}
 	s.sound(t)
 }
 
-// Both have written before either commits, so neither saw the other when it wrote.
-func TestCalls_TwoThatAreWrittenBeforeEitherCommits(t *testing.T) {
+const waitingSQL = `
+SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+	WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted)`
+
+// A refund that is void and a payment that is lost are nothing together, and each alone is something that nobody can explain: so if the second did not
+// see what the first has posted and not committed, the books would hold both.
+func TestCalls_TheSecondOfTwoWaitsForTheFirst(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	id, back := s.refunded(t), transaction()
-	begin := func(sql string, args ...any) pgx.Tx {
+	id := s.refunded(t)
+	begin := func(sqls ...string) pgx.Tx {
 		tx, err := s.db.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(t.Context(), sql, args...); err != nil {
-			t.Fatal(err)
+		for _, sql := range sqls {
+			if _, err := tx.Exec(t.Context(), strings.ReplaceAll(sql, "$1", "'"+id.String()+"'")); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return tx
 	}
-	one, other := begin(confirmSQL, id, back[:]), begin(loseSQL, id)
-	var wg sync.WaitGroup
-	for _, tx := range []pgx.Tx{one, other} {
-		wg.Go(func() {
-			if err := tx.Commit(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
+	first, second := begin(voidSQL, `SET CONSTRAINTS ALL IMMEDIATE`), begin(loseSQL)
+	ended := make(chan error, 1)
+	go func() { ended <- second.Commit(t.Context()) }()
+	for waiting := false; !waiting; {
+		select {
+		case err := <-ended:
+			t.Fatalf("the second did not wait: %v", err)
+		default:
+		}
+		if err := s.db.QueryRow(t.Context(), waitingSQL).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
 	}
-	wg.Wait()
-	s.want(t, "both", id, "losses 10001", "treasury -10001 @200")
+	if err := first.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	s.want(t, "both", id)
 	s.sound(t)
 }

@@ -28,7 +28,7 @@ WITH folded AS (
 	  FROM ledger_postings p JOIN ledger_transactions t ON t.id = p.transaction_id
 	 WHERE p.transaction_id > $1 AND p.transaction_id <= $2
 	 GROUP BY t.network, t.asset, t.treasury, p.account, p.owner
-	ON CONFLICT (network, asset, treasury, account, owner) DO UPDATE SET amount = b.amount + excluded.amount
+	ON CONFLICT (network, asset, treasury, account, coalesce(owner, '00000000-0000-0000-0000-000000000000')) DO UPDATE SET amount = b.amount + excluded.amount
 )
 UPDATE ledger_folded SET upto = $2`
 )
