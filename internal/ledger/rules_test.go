@@ -167,7 +167,7 @@ func TestStore_Post_WithdrawalsRaceForTheFees(t *testing.T) {
 		wg   sync.WaitGroup
 		went atomic.Int32
 	)
-	for range 12 {
+	for range 6 {
 		wg.Go(func() {
 			_, err := books.Post(t.Context(), s.db, entry(ledger.FeeWithdrawal, 300))
 			switch {
