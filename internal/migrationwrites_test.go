@@ -27,6 +27,7 @@ var quietTriggers = map[string]string{
 	"delistings_only_added":        "refuses",
 	"strike_deliveries_only_added": "refuses",
 	"deliveries_kept":              "refuses",
+	"deliveries_posted":            "posts what the call moved to the books, which no delisting rests on",
 }
 
 // brokenBy returns what of a migration would write evidence, when it is applied or from then on: a database that writes by itself is one more writer.

@@ -49,6 +49,12 @@ var owners = map[string][]string{
 	"provider_deliveries":    {"letter"},
 	"service_notice_secrets": {"catalog"},
 
+	"ledger_entries":      {"ledger"},
+	"ledger_transactions": {}, // the database posts them itself
+	"ledger_postings":     {},
+	"ledger_balances":     {"ledger"},
+	"ledger_folded":       {"ledger"},
+
 	"accounts":          {"identity"},
 	"account_addresses": {"identity"},
 	"sessions":          {"identity"},

@@ -80,12 +80,18 @@ func (s shelf) counting(jobs Jobs, p strikes.Policy, rest time.Duration) *Record
 // claim takes a payment that nobody has made before.
 func (s shelf) claim(t *testing.T) payment.Claim {
 	t.Helper()
+	return s.claimOf(t, money.FromUnits(10_000), 250)
+}
+
+// claimOf is claim of another price and fee.
+func (s shelf) claimOf(t *testing.T, price money.Amount, feeBPS int) payment.Claim {
+	t.Helper()
 	c := payment.Claim{
 		ID: call.NewID(), Network: network,
 		Signed: chain.Signed{Asset: common.Address{0xa5}, Signature: anySignature(t), Authorization: chain.Authorization{
-			From: common.Address{0xca}, To: common.Address{0x1e}, Value: money.FromUnits(10_000), ValidBefore: 1_800_000_000,
+			From: common.Address{0xca}, To: common.Address{0x1e}, Value: price, ValidBefore: 1_800_000_000,
 		}},
-		Service: s.service.ID, Endpoint: s.endpoint.ID, PriceRevision: s.endpoint.Prices[0].Revision, FeeBPS: 250,
+		Service: s.service.ID, Endpoint: s.endpoint.ID, PriceRevision: s.endpoint.Prices[0].Revision, FeeBPS: feeBPS,
 		Method: "GET", Path: "/", Source: source, Origin: call.External, Owner: s.owner, Lease: settleLease,
 	}
 	_, _ = rand.Read(c.Signed.Nonce[:]) // never fails
@@ -106,7 +112,12 @@ func proof() chain.Proof {
 // paid settles a fresh payment. The service is asked by then, unless it rests or has left the shelf.
 func (s shelf) paid(t *testing.T) (Delivery, standing) {
 	t.Helper()
-	c, p := s.claim(t), proof()
+	return s.settle(t, s.claim(t), proof())
+}
+
+// settle writes the proof of a claimed payment.
+func (s shelf) settle(t *testing.T, c payment.Claim, p chain.Proof) (Delivery, standing) {
+	t.Helper()
 	standing, err := settled(t.Context(), s.db, c.ID, s.owner, s.service.ID, p, time.Minute)
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,8 @@ type Store struct{}
 
 // The unique identity decides between replicas: whoever inserts the row, or takes a released one back, goes on; everybody else gets no
 // row. A released payment never left us, so the same request may use it again, under the id that it has. Its terms are then those of the
-// authorization that comes now: a payer may sign two with one nonce, and the price may have changed between them.
+// authorization that comes now: a payer may sign two with one nonce, and the price may have changed between them. Whose share it is, the database
+// pins in the row that is inserted.
 const claimSQL = `
 INSERT INTO calls (id, network, asset, payer, nonce, amount, treasury, valid_after, valid_before, signature, service_id, endpoint_id,
 	price_revision, fee_bps, fingerprint, method, path, source, origin, state, owner, lease_until, claimed_block, payment_identifier)
@@ -103,7 +104,7 @@ ON CONFLICT ON CONSTRAINT calls_payment_unique DO UPDATE
        amount = excluded.amount, treasury = excluded.treasury, valid_after = excluded.valid_after, valid_before = excluded.valid_before,
        signature = excluded.signature, price_revision = excluded.price_revision, fee_bps = excluded.fee_bps,
        source = excluded.source, origin = excluded.origin, claimed_block = excluded.claimed_block,
-       payment_identifier = excluded.payment_identifier, why = '', look_at = market_now(), looks = 0
+       payment_identifier = excluded.payment_identifier, provider_id = excluded.provider_id, why = '', look_at = market_now(), looks = 0
  WHERE calls.state = 'released' AND calls.fingerprint = excluded.fingerprint
 RETURNING id`
 
