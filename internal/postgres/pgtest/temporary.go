@@ -31,7 +31,7 @@ func StartTemporary(ctx context.Context) (*postgres.Server, error) {
 			"fsync":              "off",
 			"synchronous_commit": "off",
 			"full_page_writes":   "off",
-			"max_connections":    "300",
+			"max_connections":    "600",
 			// A checkpoint of data that is thrown away is wasted.
 			"checkpoint_timeout": "1h",
 			"max_wal_size":       "4GB",
