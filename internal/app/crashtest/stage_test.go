@@ -53,6 +53,32 @@ func (s *stage) start(t testing.TB, at crash.Point) {
 			t.Logf("the server said:\n%s", server.Said())
 		}
 	})
+	s.awaitReady(t)
+}
+
+// awaitReady lets a server that has just opened its door prove that payments work, which on a slow machine may take it a second look. It goes on without where
+// that does not come: some scenes have a node that fails.
+func (s *stage) awaitReady(t testing.TB) {
+	t.Helper()
+	for range int(10 * time.Second / often) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.Ops+"/readyz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return // it has died at once
+		}
+		_ = response.Body.Close()
+		if response.StatusCode == http.StatusOK {
+			return
+		}
+		select {
+		case <-s.server.Ended:
+			return
+		case <-time.After(often):
+		}
+	}
 }
 
 // list puts a service on the shelf that does so.
