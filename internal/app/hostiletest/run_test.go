@@ -80,6 +80,9 @@ func (p *played) play(t testing.TB, w, door *apptest.World) {
 	n := max(p.row.calls, 1)
 	p.payer = w.Payer(t, uint64(n)*apptest.PriceUnits) //nolint:gosec // a small number
 	a := p.asking(door)
+	if door != w { // another replica, which hears of the listing a moment later
+		apptest.Eventually(t, "the other replica knows the service", func() bool { return door.Send(t, a, "").Status != http.StatusNotFound })
+	}
 	terms := w.Challenge(t, p.asking(w)) // by whichever door, the terms are the same
 	for range n {
 		p.calls = append(p.calls, send(t, a, w.Sign(t, p.payer, terms)))
