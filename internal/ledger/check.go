@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -89,7 +88,7 @@ func (Store) Check(ctx context.Context, db postgres.DB, limit int) (f Findings, 
 			block       int64
 		)
 		err = row.Scan(&d.Call, &d.Account, &d.Owner, &transaction, &index, &block, &d.Position, &d.Posted)
-		d.Transfer = Transfer{Transaction: common.BytesToHash(transaction), LogIndex: uint(index), Block: uint64(block)} //nolint:gosec // written from values that fit
+		d.Transfer = transferOf(transaction, index, block)
 		return d, err
 	})
 	if err != nil {

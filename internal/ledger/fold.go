@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// foldMax is how many transactions one step of a fold adds up: half a second's work, so that the first fold of long books is many short statements.
+	// foldMax is how many transactions one step of a fold adds up, so that the first fold of long books is many short statements.
 	foldMax = 20_000
 
 	// Whoever posts stands behind this lock while it is waited for, so it is not waited for long: the next fold asks again.

@@ -78,11 +78,16 @@ func (Store) OfCall(ctx context.Context, db postgres.DB, id call.ID) ([]Posting,
 			block       int64
 		)
 		err = row.Scan(&p.Transaction, &p.Account, &p.Owner, &p.Amount, &transaction, &index, &block)
-		p.Transfer = Transfer{Transaction: common.BytesToHash(transaction), LogIndex: uint(index), Block: uint64(block)} //nolint:gosec // written from values that fit
+		p.Transfer = transferOf(transaction, index, block)
 		return p, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read postings of call %s: %w", id, err)
 	}
 	return all, nil
+}
+
+// transferOf is a transfer as its columns say it; the zero one where there is none.
+func transferOf(transaction []byte, index int32, block int64) Transfer {
+	return Transfer{Transaction: common.BytesToHash(transaction), LogIndex: uint(index), Block: uint64(block)} //nolint:gosec // written from values that fit
 }
