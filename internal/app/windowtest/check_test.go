@@ -75,7 +75,10 @@ func (f *fleet) withdrawn(t testing.TB, m *member, allowed time.Duration) (w wit
 		if l.sent.Before(proof) {
 			continue
 		}
-		if l.State == stateNotReady && w.after == 0 {
+		switch {
+		case l.admits():
+			w.after = 0 // what it said before it had read its last proof is of an outage before
+		case l.State == stateNotReady && w.after == 0:
 			w.after = l.sent.Sub(proof)
 		}
 		if !l.sent.Before(end) && l.admits() {

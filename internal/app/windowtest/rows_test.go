@@ -124,12 +124,12 @@ func blink(t *testing.T, f *fleet) string {
 // refuse has the facilitator say a definite no, and hang after that.
 func refuse(t *testing.T, f *fleet) string {
 	f.allows(t, allowance(2))
-	f.authority.becomes(refuses)
+	began := f.authority.becomes(refuses)
 	var left []string
 	for _, m := range f.alive() {
 		apptest.Eventually(t, "replica "+m.name+" withdraws", func() bool { return !m.last().admits() })
 		looks, _ := m.seen()
-		at := slices.IndexFunc(looks, func(l look) bool { return l.State == stateNotReady && l.sent.After(f.authority.sight().good[m.name]) })
+		at := slices.IndexFunc(looks, func(l look) bool { return l.State == stateNotReady && l.sent.After(began) })
 		l := looks[at]
 		if age, proved := l.age(); !isDenied(l.standing) {
 			t.Errorf("replica %s withdraws because of %s, with proofs of %d ms (%t)", m.name, l.Why, age, proved)
