@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"market/internal/app/apptest"
 )
 
@@ -66,15 +68,14 @@ func TestWindow(t *testing.T) {
 	var (
 		tally = apptest.NewTally(len(lines))
 		wg    sync.WaitGroup
-		turn  = make(chan struct{}, atOnce(len(runs)))
+		turns = semaphore.NewWeighted(atOnce(len(runs)))
 		n     = 0
 	)
 	for _, g := range all {
 		first := n
 		n += len(g.rows)
 		wg.Go(func() {
-			turn <- struct{}{}
-			defer func() { <-turn }()
+			defer take(t, turns, g.turns())()
 			t.Run(g.title, func(t *testing.T) {
 				g.play(t, lines[first:first+len(g.rows)], func(i int, well bool) { tally.Ended(first+i, well) })
 			})
@@ -82,8 +83,7 @@ func TestWindow(t *testing.T) {
 	}
 	for i, r := range runs {
 		wg.Go(func() {
-			turn <- struct{}{}
-			defer func() { <-turn }()
+			defer take(t, turns, 1)()
 			t.Run(r.name(), func(one *testing.T) {
 				defer func() { tally.Ended(fixed+i, !one.Failed()) }()
 				lines[fixed+i].Cells[1] = r.play(one)
@@ -94,8 +94,28 @@ func TestWindow(t *testing.T) {
 	report(t, lines, tally, runs)
 }
 
+// take waits for so many turns, and returns what gives them back.
+func take(t *testing.T, turns *semaphore.Weighted, n int64) func() {
+	if err := turns.Acquire(t.Context(), n); err != nil {
+		t.Error(err)
+		return func() {}
+	}
+	return func() { turns.Release(n) }
+}
+
+// turns is how many a group takes: a large fleet is as much as two others, and has the machine for itself where it is measured.
+func (g group) turns() int64 {
+	if g.replicas > large {
+		return 2
+	}
+	return 1
+}
+
+// large is the most replicas of a fleet that is one like others.
+const large = 4
+
 // atOnce is how many fleets run beside each other. Most of the time they wait; a long run measures, and has more of the machine for each of them.
-func atOnce(runs int) int {
+func atOnce(runs int) int64 {
 	if runs > runsUsually {
 		return 2
 	}
