@@ -91,7 +91,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	wrap := app.WithSettler(func(_ string, engine delivery.Settler) delivery.Settler {
 		return &faultyEngine{faulty: f, engine: engine}
 	})
-	s.World = apptest.StartWith(t, apptest.Setup{Burst: 10_000_000, Confirmations: chaosDepth, Quiet: true, Options: []app.Option{wrap}},
+	s.World = apptest.StartWith(t, apptest.Setup{Burst: 10_000_000, Conns: 20, Confirmations: chaosDepth, Quiet: true, Options: []app.Option{wrap}},
 		"MARKET_STRIKE_LIMIT=100", "MARKET_STRIKE_WINDOW=1s", "MARKET_COOLDOWN=20ms", "MARKET_GRACE=30s")
 	s.replicas[0], s.replicas[1] = s.World, s.Replica(t)
 	s.service = s.List(t, "stormy", s.work, nil)

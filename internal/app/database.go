@@ -23,15 +23,13 @@ func (p *process) openDatabase(ctx context.Context, d config.Database, dev bool)
 			return "", err
 		}
 	}
-	migrating, cancel := context.WithTimeout(ctx, migrateTime)
-	defer cancel()
-	if err := postgres.Migrate(migrating, url); err != nil {
-		return "", err
-	}
 	if p.db, err = postgres.Open(ctx, url); err != nil {
 		return "", err
 	}
 	p.closers = append(p.closers, func(context.Context) error { p.db.Close(); return nil })
+	if err := migrate(ctx, p.db, url); err != nil {
+		return "", err
+	}
 	shift, err := postgres.ShiftedClock(ctx, p.db)
 	if err != nil {
 		return "", err
@@ -40,6 +38,15 @@ func (p *process) openDatabase(ctx context.Context, d config.Database, dev bool)
 		return "", fmt.Errorf("the database's market clock is shifted by %s: that is for tests, and not for other people's money", shift)
 	}
 	return url, nil
+}
+
+func migrate(ctx context.Context, db postgres.DB, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, migrateTime)
+	defer cancel()
+	if migrated, err := postgres.Migrated(ctx, db); err != nil || migrated {
+		return err
+	}
+	return postgres.Migrate(ctx, url)
 }
 
 // openBeats opens the connection of the heartbeats. They have one of their own: traffic that has all others for three seconds would take this process for dead,

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A Service is what a provider runs. What it does at its probe and at its work can be changed while the test goes on.
@@ -97,7 +98,7 @@ func (w *World) listAt(t testing.TB, address, host, slug string, work http.Handl
 	_ = upstream.Listener.Close()
 	upstream.Listener = listener
 	upstream.Start()
-	t.Cleanup(upstream.Close)
+	t.Cleanup(func() { end(t, upstream) })
 	base := upstream.URL
 	if host != "" {
 		upstream.Config.SetKeepAlivesEnabled(false)
@@ -121,6 +122,23 @@ func (w *World) listAt(t testing.TB, address, host, slug string, work http.Handl
 	}
 	s.probed.Store(0)
 	return s
+}
+
+// end closes a service. What still waits for others in it, at a barrier or for the test's word, would wait for ever where the test has failed before it came
+// to that, and hide why.
+func end(t testing.TB, service *httptest.Server) {
+	closed := make(chan struct{})
+	go func() { service.Close(); close(closed) }()
+	timeout := time.NewTimer(Patience)
+	if t.Failed() {
+		timeout.Reset(0)
+	}
+	defer timeout.Stop()
+	select {
+	case <-closed:
+	case <-timeout.C:
+		t.Error("a service has not answered all that it was asked")
+	}
 }
 
 // Do changes what the service does when it is asked.

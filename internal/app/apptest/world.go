@@ -8,9 +8,11 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -48,6 +50,7 @@ type World struct {
 
 	environ     []string
 	databaseURL string
+	conns       int
 	options     []app.Option
 	quiet       bool
 }
@@ -57,8 +60,10 @@ type Setup struct {
 	Burst uint64 // how far the chain may run ahead of the clock, in seconds; 0: 30
 	// Confirmations is the depth at which a transfer is final; 0: 2.
 	Confirmations int
-	Quiet         bool         // nobody reads the log: it would be long
-	Options       []app.Option // how the program is put together, in every replica
+	// Conns is how many connections to the database a process opens for its calls; 0: 4.
+	Conns   int
+	Quiet   bool         // nobody reads the log: it would be long
+	Options []app.Option // how the program is put together, in every replica
 	// Contracts lie on the chain from the start: see devnet.Options.
 	Contracts map[common.Address]types.Account
 	// Prepare is called when the chain runs and the program does not yet; what it returns comes on top of the environment.
@@ -102,7 +107,7 @@ func prepare(t testing.TB, setup Setup, env ...string) *World {
 	if setup.Prepare != nil {
 		env = append(slices.Clone(env), setup.Prepare(t, net)...)
 	}
-	w := &World{Chain: net, options: append([]app.Option{app.WithReadyAge(readyAge)}, setup.Options...), quiet: setup.Quiet, environ: append([]string{
+	w := &World{Chain: net, options: append([]app.Option{app.WithReadyAge(readyAge)}, setup.Options...), quiet: setup.Quiet, conns: cmp.Or(setup.Conns, 4), environ: append([]string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0",
 		NetworksFile(t, cmp.Or(setup.Confirmations, 2), net.URL()), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_GAS_KEY=" + gasKey,
 		"MARKET_ADMIN_TOKEN=" + AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s", "MARKET_LOG_LEVEL=warn",
@@ -122,6 +127,20 @@ func (w *World) on(t testing.TB, databaseURL string) {
 	w.DB, w.databaseURL = db, databaseURL
 }
 
+// Limited returns a database's URL for a program that is to open no more than so many connections for its calls. Most tests need few, and a new one costs the
+// server more than all that a test asks of it.
+func Limited(t testing.TB, databaseURL string, conns int) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("pool_max_conns", strconv.Itoa(conns))
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
 // open starts the program. The test stops it, and it may be stopped or killed before.
 func (w *World) open(t testing.TB) {
 	t.Helper()
@@ -133,7 +152,7 @@ func (w *World) open(t testing.TB) {
 // start is open for a program that may refuse to start.
 func (w *World) start(t testing.TB) error {
 	t.Helper()
-	c, err := config.Load(append([]string{"MARKET_DATABASE_URL=" + w.databaseURL}, w.environ...))
+	c, err := config.Load(append([]string{"MARKET_DATABASE_URL=" + Limited(t, w.databaseURL, w.conns)}, w.environ...))
 	if err != nil {
 		t.Fatal(err)
 	}

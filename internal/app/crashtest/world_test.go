@@ -69,7 +69,7 @@ func newWorld(t testing.TB) *world {
 	}
 	w.env = []string{
 		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_PUBLIC_URL=http://market.test",
-		"MARKET_DATABASE_URL=" + databaseURL, "MARKET_NETWORKS=" + networks(t, w.node.URL), "MARKET_TREASURY_KEY=" + treasuryKey,
+		"MARKET_DATABASE_URL=" + apptest.Limited(t, databaseURL, 4), "MARKET_NETWORKS=" + networks(t, w.node.URL), "MARKET_TREASURY_KEY=" + treasuryKey,
 		"MARKET_GAS_KEY=" + gasKey, "MARKET_ADMIN_TOKEN=" + apptest.AdminToken, "MARKET_PROBE_TTL=1ms", "MARKET_REFUND_LIMIT=1000000/1s",
 		"MARKET_COOLDOWN=1h", "MARKET_GRACE=" + grace.String(),
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -91,7 +90,7 @@ func newFleet(t testing.TB, replicas int, env ...string) *fleet {
 	f.full(false)
 	f.authority.treasury, f.authority.engine = f.Treasury, f.TheirEngine(t)
 	f.env = append([]string{
-		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_PUBLIC_URL=http://market.test", "MARKET_DATABASE_URL=" + few(t, databaseURL),
+		"MARKET_DEV=1", "MARKET_LISTEN=127.0.0.1:0", "MARKET_OPS_LISTEN=127.0.0.1:0", "MARKET_PUBLIC_URL=http://market.test", "MARKET_DATABASE_URL=" + apptest.Limited(t, databaseURL, conns),
 		apptest.NetworksFile(t, 2, net.URL()), "MARKET_TREASURY_KEY=" + treasuryKey, "MARKET_ADMIN_TOKEN=" + apptest.AdminToken, "MARKET_LOG_LEVEL=warn",
 		fmt.Sprintf("MARKET_EXPOSURE_USD=%d", budget), fmt.Sprintf("MARKET_ADMIT_USD_PER_SECOND=%d", rate), fmt.Sprintf("MARKET_ADMIT_BURST_USD=%d", burst),
 	}, env...)
@@ -104,17 +103,8 @@ func newFleet(t testing.TB, replicas int, env ...string) *fleet {
 	return f
 }
 
-// few limits the connections that a replica takes, as somebody does who runs eight of them on one database: the usual 20 of each are more than it serves.
-func few(t testing.TB, databaseURL string) string {
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("pool_max_conns", "8")
-	u.RawQuery = query.Encode()
-	return u.String()
-}
+// conns is what a replica takes of the database at most, as somebody says who runs eight of them on it: the usual 20 of each are more than it serves.
+const conns = 8
 
 // startsAtOnce is how many replicas start at a time: a start is work, and a machine of two cores starves on eight.
 const startsAtOnce = 2
