@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,7 +81,7 @@ func newFleet(t testing.TB, replicas int, env ...string) *fleet {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = net.Close() })
-	db, err := postgres.Open(t.Context(), databaseURL, func(c *pgxpool.Config) { c.MaxConns = 2 })
+	db, err := postgres.Open(t.Context(), databaseURL, func(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.ConnectTimeout = 2, apptest.Patience })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +128,10 @@ func (f *fleet) join(t testing.TB, replicas int) []*member {
 	return joined
 }
 
+// supervised is how often a replica is started again that did not reach its database in time, as whoever runs one has it done: it says so and ends, and has
+// taken nothing.
+const supervised = 3
+
 // launch starts one replica and what calls it.
 func (f *fleet) launch(t testing.TB) (*member, error) {
 	f.mu.Lock()
@@ -136,6 +141,9 @@ func (f *fleet) launch(t testing.TB) (*member, error) {
 	// Each knows the facilitator under an address of its own.
 	file := apptest.FacilitatorsFile(t, map[string]any{"url": f.authority.URL + "/" + name}, false, &apptest.Hosted{Server: &httptest.Server{}})
 	p, err := launch(append(slices.Clone(f.env), file))
+	for again := 0; again < supervised && err != nil && strings.Contains(err.Error(), "failed to connect to"); again++ {
+		p, err = launch(append(slices.Clone(f.env), file))
+	}
 	if err != nil {
 		return nil, err
 	}
