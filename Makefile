@@ -90,7 +90,7 @@ sim: ## days of a market of 500 services through Postgres: N calls (1000000), SE
 shots: ## screenshots of every page, empty and full, on telephones and a desk, light and dark, into shots/
 	@scripts/setup test
 	@rm -rf shots && mkdir shots
-	MARKET_SHOTS=$(CURDIR)/shots go test -race -count=1 -timeout 10m -run TestPages ./internal/app/browsertest
+	MARKET_SHOTS=$(CURDIR)/shots go test -race -count=1 -timeout 10m -run Pages_ ./internal/app/browsertest
 	@echo "$$(ls shots | wc -l) screenshots are in shots/"
 
 cases: ## the public bug reports by number: covered, excepted, open, missing

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -26,24 +23,11 @@ const (
 
 func noticesAPI(t *testing.T) *adminClient {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		switch r.Method + " " + r.URL.RequestURI() + " " + string(body) {
-		case "GET /api/v1/admin/notices?limit=20 ":
-			_, _ = io.WriteString(w, threeNotices)
-		case "POST /api/v1/admin/notices/test {}":
-			_, _ = io.WriteString(w, tookIt)
-		case `POST /api/v1/admin/notices/test {"channel":"mail"}`:
-			_, _ = io.WriteString(w, noneDo)
-		default:
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"code":"conflict","detail":"no such channel is configured"}`)
-		}
-	}))
-	t.Cleanup(server.Close)
-	t.Setenv("MARKET_ADMIN_TOKEN", "the-token-of-the-test")
-	t.Setenv("MARKET_PUBLIC_URL", server.URL)
-	return &adminClient{base: server.URL, http: server.Client()}
+	return adminAPI(t, "no such channel is configured", map[string]string{
+		"GET /api/v1/admin/notices?limit=20 ":                threeNotices,
+		"POST /api/v1/admin/notices/test {}":                 tookIt,
+		`POST /api/v1/admin/notices/test {"channel":"mail"}`: noneDo,
+	})
 }
 
 func TestAdminNotices_SayHowEachWasTold(t *testing.T) {

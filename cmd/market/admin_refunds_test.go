@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -21,52 +19,31 @@ const (
 // refundsAPI answers like the parts of the admin API that are about money that goes back.
 func refundsAPI(t *testing.T) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		answers := map[string]string{
-			"GET /api/v1/admin/refunds?limit=20&state=parked ":                       `{"items":[` + oneRefund + `]}`,
-			"GET /api/v1/admin/refunds?limit=20&state=owed ":                         `{"items":[]}`,
-			"GET /api/v1/admin/reviews?limit=20 ":                                    `{"items":[` + oneReview + `]}`,
-			"POST /api/v1/admin/refunds/" + refundsCall + `/retry {"reason":"why"}`:  strings.Replace(oneRefund, "parked", "owed", 1),
-			"POST /api/v1/admin/reviews/" + refundsCall + `/refund {"reason":"why"}`: strings.Replace(oneReview, `"settled"`, `"failed","refund":{"state":"owed"}`, 1),
-			"POST /api/v1/admin/reviews/" + refundsCall + `/serve {"reason":"why"}`:  oneReview,
-		}
-		answer, known := answers[r.Method+" "+r.URL.RequestURI()+" "+string(body)]
-		if !known {
-			w.WriteHeader(http.StatusConflict)
-			answer = `{"code":"conflict","detail":"the refund is not parked"}`
-		}
-		_, _ = io.WriteString(w, answer)
-	}))
-	t.Cleanup(server.Close)
-	t.Setenv("MARKET_ADMIN_TOKEN", "the-token-of-the-test")
-	t.Setenv("MARKET_PUBLIC_URL", server.URL)
+	adminAPI(t, "the refund is not parked", map[string]string{
+		"GET /api/v1/admin/refunds?limit=20&state=parked ":                       `{"items":[` + oneRefund + `]}`,
+		"GET /api/v1/admin/refunds?limit=20&state=owed ":                         `{"items":[]}`,
+		"GET /api/v1/admin/reviews?limit=20 ":                                    `{"items":[` + oneReview + `]}`,
+		"POST /api/v1/admin/refunds/" + refundsCall + `/retry {"reason":"why"}`:  strings.Replace(oneRefund, "parked", "owed", 1),
+		"POST /api/v1/admin/reviews/" + refundsCall + `/refund {"reason":"why"}`: strings.Replace(oneReview, `"settled"`, `"failed","refund":{"state":"owed"}`, 1),
+		"POST /api/v1/admin/reviews/" + refundsCall + `/serve {"reason":"why"}`:  oneReview,
+	})
 }
 
 func TestAdminRefunds_PrintWhatTheAPISaysWhereNobodyLooks(t *testing.T) {
 	refundsAPI(t)
 	why := []string{"--reason", "why"}
-	for what, tt := range map[string]struct {
-		args []string
-		want string
-	}{
-		"the parked ones":   {[]string{"refunds"}, `"state": "parked"`},
-		"of another state":  {[]string{"refunds", "--state", "owed"}, `"items": []`},
-		"one tried again":   {append([]string{"refunds", "retry", refundsCall}, why...), `"state": "owed"`},
-		"the reviews":       {[]string{"reviews"}, `"state": "settled"`},
-		"a review refunded": {append([]string{"reviews", "refund", refundsCall}, why...), `"state": "failed"`},
-		"a review served":   {append([]string{"reviews", "serve", refundsCall}, why...), `"state": "settled"`},
-	} {
-		out, err := admin(t, tt.args...)
-		if err != nil || !json.Valid([]byte(out)) || !strings.Contains(strings.ReplaceAll(out, `":"`, `": "`), tt.want) {
-			t.Errorf("%s: %s, %v; want %s in JSON", what, out, err, tt.want)
-		}
-	}
-	for _, args := range [][]string{{"refunds", "retry", refundsCall}, append([]string{"refunds", "retry", "01a229ef-0fac-7206-af8a-000000000000"}, why...)} {
-		if out, err := admin(t, args...); err == nil {
-			t.Errorf("%q prints %s, want an error", args, out)
-		}
-	}
+	prints(t, map[string]said{
+		"the parked ones":   {[]string{"refunds"}, `"state":"parked"`},
+		"of another state":  {[]string{"refunds", "--state", "owed"}, `"items":[]`},
+		"one tried again":   {append([]string{"refunds", "retry", refundsCall}, why...), `"state":"owed"`},
+		"the reviews":       {[]string{"reviews"}, `"state":"settled"`},
+		"a review refunded": {append([]string{"reviews", "refund", refundsCall}, why...), `"state":"failed"`},
+		"a review served":   {append([]string{"reviews", "serve", refundsCall}, why...), `"state":"settled"`},
+	})
+	fails(t, map[string]said{
+		"no reason":      {[]string{"refunds", "retry", refundsCall}, "reason"},
+		"one not parked": {append([]string{"refunds", "retry", "01a229ef-0fac-7206-af8a-000000000000"}, why...), "the refund is not parked (conflict)"},
+	})
 }
 
 func TestAdminRefunds_TablesShowWhatIsThereAndNothingElse(t *testing.T) {

@@ -3,9 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -18,44 +15,25 @@ const twoSources = `{"items":[{"name":"facilitator/hosted","state":"exhausted","
 // sourcesAPI answers like the part of the admin API that is about sources.
 func sourcesAPI(t *testing.T) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		switch r.Method + " " + r.URL.EscapedPath() + " " + string(body) {
-		case "GET /api/v1/admin/sources ":
-			_, _ = io.WriteString(w, twoSources)
-		case "POST /api/v1/admin/sources/facilitator%2Fhosted/try ", `POST /api/v1/admin/sources/facilitator%2Fhosted/try {"reason":"invoice 4711"}`:
-			_, _ = io.WriteString(w, `{"source":{"name":"facilitator/hosted"},"effect":"The next request tests it."}`)
-		default:
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"code":"conflict","detail":"source mail refuses us nothing"}`)
-		}
-	}))
-	t.Cleanup(server.Close)
-	t.Setenv("MARKET_ADMIN_TOKEN", "the-token-of-the-test")
-	t.Setenv("MARKET_PUBLIC_URL", server.URL)
+	const tried = `{"source":{"name":"facilitator/hosted"},"effect":"The next request tests it."}`
+	adminAPI(t, "source mail refuses us nothing", map[string]string{
+		"GET /api/v1/admin/sources ":                                                    twoSources,
+		"POST /api/v1/admin/sources/facilitator%2Fhosted/try ":                          tried,
+		`POST /api/v1/admin/sources/facilitator%2Fhosted/try {"reason":"invoice 4711"}`: tried,
+	})
 }
 
 func TestAdminSources_PrintWhatTheAPISaysWhereNobodyLooks(t *testing.T) {
 	sourcesAPI(t)
-	for what, tt := range map[string]struct {
-		args []string
-		want string
-	}{
+	prints(t, map[string]said{
 		"all":                  {[]string{"sources"}, `"cap":15000`},
 		"one tried":            {[]string{"sources", "try", "facilitator/hosted"}, `"effect":"The next request tests it."`},
 		"one tried for reason": {[]string{"sources", "try", "facilitator/hosted", "--reason", "invoice 4711"}, `"effect"`},
-	} {
-		out, err := admin(t, tt.args...)
-		var compact bytes.Buffer
-		if err != nil || json.Compact(&compact, []byte(out)) != nil || !strings.Contains(compact.String(), tt.want) {
-			t.Errorf("%s: %v\n%s", what, err, out)
-		}
-	}
-	for what, args := range map[string][]string{"one that works": {"sources", "try", "mail"}, "another address": {"sources", "try", "../services/x"}} {
-		if out, err := admin(t, args...); err == nil || !strings.Contains(err.Error(), "refuses us nothing (conflict)") || out != "" {
-			t.Errorf("%s: %v, %q", what, err, out)
-		}
-	}
+	})
+	fails(t, map[string]said{
+		"one that works":  {[]string{"sources", "try", "mail"}, "refuses us nothing (conflict)"},
+		"another address": {[]string{"sources", "try", "../services/x"}, "refuses us nothing (conflict)"},
+	})
 }
 
 func TestPrintSources_ATableSaysWhatIsOutAndMovesNoCursor(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -27,37 +25,21 @@ const oneService = `{"summary":{"service":"weather","state":"listed","open":1,"l
 // reviewAPI answers like the part of the admin API that is about strikes.
 func reviewAPI(t *testing.T) *adminClient {
 	t.Helper()
-	answers := map[string]string{
-		"GET /api/v1/admin/strikes?limit=100":             queueFirst,
-		"GET /api/v1/admin/strikes?cursor=next&limit=100": `{"services":[{"service":"b` + escape + `","state":"delisted","open":3,"limit":3,"window_seconds":86400}],"items":[],"next_cursor":""}`,
-		"GET /api/v1/admin/strikes/weather":               oneService,
-		"POST /api/v1/admin/strikes/01a2/void":            `{"service":"weather","effect":"The strike is void and does not count.` + escape + `"}`,
-		"GET /api/v1/admin/audit?limit=20&service=weather": `{"items":[{"at":"2026-01-02T03:04:05.000000Z","by":"admin token","action":"void","subject_kind":"strike","subject":"01a2","service":"weather",
+	return adminAPI(t, "the strike is void already", map[string]string{
+		"GET /api/v1/admin/strikes?limit=100 ":                           queueFirst,
+		"GET /api/v1/admin/strikes?cursor=next&limit=100 ":               `{"services":[{"service":"b` + escape + `","state":"delisted","open":3,"limit":3,"window_seconds":86400}],"items":[],"next_cursor":""}`,
+		"GET /api/v1/admin/strikes/weather ":                             oneService,
+		`POST /api/v1/admin/strikes/01a2/void {"reason":"our resolver"}`: `{"service":"weather","effect":"The strike is void and does not count.` + escape + `"}`,
+		"GET /api/v1/admin/audit?limit=20&service=weather ": `{"items":[{"at":"2026-01-02T03:04:05.000000Z","by":"admin token","action":"void","subject_kind":"strike","subject":"01a2","service":"weather",
 			"reason":"ours` + escape + `"}],"next_cursor":"more"}`,
-		"GET /api/v1/admin/outages?limit=1": `{"items":[{"replica":null,"cause":"services","began_at":"2026-01-02T03:04:05.000000Z","reaches_back_to":"2026-01-02T03:01:05.000000Z","ended_at":null,
+		"GET /api/v1/admin/outages?limit=1 ": `{"items":[{"replica":null,"cause":"services","began_at":"2026-01-02T03:04:05.000000Z","reaches_back_to":"2026-01-02T03:01:05.000000Z","ended_at":null,
 			"services_asked":12,"services_failed":9}],"next_cursor":""}`,
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		answer, known := answers[r.Method+" "+r.URL.RequestURI()]
-		if !known || r.Method == http.MethodPost && string(body) != `{"reason":"our resolver"}` {
-			w.WriteHeader(http.StatusConflict)
-			answer = `{"code":"conflict","detail":"the strike is void already"}`
-		}
-		_, _ = io.WriteString(w, answer)
-	}))
-	t.Cleanup(server.Close)
-	t.Setenv("MARKET_ADMIN_TOKEN", "the-token-of-the-test")
-	t.Setenv("MARKET_PUBLIC_URL", server.URL)
-	return &adminClient{base: server.URL, http: server.Client()}
+	})
 }
 
 func TestAdminStrikes_PrintWhatTheAPISaysWhereNobodyLooks(t *testing.T) {
 	reviewAPI(t)
-	for what, tt := range map[string]struct {
-		args []string
-		want string
-	}{
+	prints(t, map[string]said{
 		"the whole queue":  {[]string{"strikes"}, `{"services":[{"service":"weather",`},
 		"its second page":  {[]string{"strikes"}, `"state":"delisted"`},
 		"its strikes":      {[]string{"strikes"}, `"items":[{"id":"1"}]`},
@@ -65,26 +47,13 @@ func TestAdminStrikes_PrintWhatTheAPISaysWhereNobodyLooks(t *testing.T) {
 		"a voided strike":  {[]string{"strikes", "void", "01a2", "--reason", "our resolver"}, `"effect":"The strike is void`},
 		"the audit of one": {[]string{"audit", "--service", "weather"}, `"subject":"01a2"`},
 		"the outages":      {[]string{"outages", "--limit", "1"}, `"cause":"services"`},
-	} {
-		out, err := admin(t, tt.args...)
-		var compact bytes.Buffer
-		if err != nil || json.Compact(&compact, []byte(out)) != nil || !strings.Contains(strings.ReplaceAll(compact.String(), "\n", ""), tt.want) {
-			t.Errorf("%s: %v\n%s", what, err, out)
-		}
-	}
-	for what, tt := range map[string]struct {
-		args []string
-		want string
-	}{
+	})
+	fails(t, map[string]said{
 		"no reason":             {[]string{"strikes", "uphold", "01a2"}, "reason"},
 		"what another one did":  {[]string{"strikes", "uphold", "01a2", "--reason", "our resolver"}, "the strike is void already (conflict)"},
 		"two services":          {[]string{"strikes", "a", "b"}, "arg"},
 		"an answer of no queue": {[]string{"strikes", "void", "../services/x", "--reason", "our resolver"}, "conflict"},
-	} {
-		if out, err := admin(t, tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) || out != "" {
-			t.Errorf("%s: %v, %q; want an error with %q", what, err, out, tt.want)
-		}
-	}
+	})
 }
 
 func TestAdminStrikes_TablesShowNothingThatMovesTheCursor(t *testing.T) {

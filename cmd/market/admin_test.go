@@ -23,6 +23,52 @@ func admin(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
+// adminAPI is an admin API that answers what is asked for, by "METHOD URI body", and has a conflict with everything else.
+func adminAPI(t *testing.T, conflict string, answers map[string]string) *adminClient {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		answer, known := answers[r.Method+" "+r.URL.RequestURI()+" "+string(body)]
+		if !known {
+			w.WriteHeader(http.StatusConflict)
+			answer = `{"code":"conflict","detail":"` + conflict + `"}`
+		}
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("MARKET_ADMIN_TOKEN", "the-token-of-the-test")
+	t.Setenv("MARKET_PUBLIC_URL", server.URL)
+	return &adminClient{base: server.URL, http: server.Client()}
+}
+
+// A said is what a command has to print of JSON, without spaces.
+type said struct {
+	args []string
+	want string
+}
+
+// prints runs commands of market admin, which print JSON where nobody looks.
+func prints(t *testing.T, commands map[string]said) {
+	t.Helper()
+	for what, c := range commands {
+		out, err := admin(t, c.args...)
+		var compact bytes.Buffer
+		if err != nil || json.Compact(&compact, []byte(out)) != nil || !strings.Contains(compact.String(), c.want) {
+			t.Errorf("%s: %v\n%s", what, err, out)
+		}
+	}
+}
+
+// fails runs commands of market admin that print nothing and end in an error that says what is wanted.
+func fails(t *testing.T, commands map[string]said) {
+	t.Helper()
+	for what, c := range commands {
+		if out, err := admin(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) || out != "" {
+			t.Errorf("%s: %v, %q; want an error with %q", what, err, out, c.want)
+		}
+	}
+}
+
 // shelf answers like the admin API: two pages of services, and one that can be suspended.
 func shelf(t *testing.T) *httptest.Server {
 	t.Helper()
@@ -65,10 +111,7 @@ func TestAdmin_ListsAllPagesAndMovesServices(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(out), &printed) != nil || len(printed.Items) != 1 || printed.Items[0].StateReason != "why not" || printed.Items[0].Endpoints != 2 {
 		t.Errorf("%v, %s", err, out)
 	}
-	for what, tt := range map[string]struct {
-		args []string
-		want string
-	}{
+	fails(t, map[string]said{
 		"what the server refuses":    {[]string{"services", "relist", "a", "--reason", "x"}, "the service is on the shelf already (conflict)"},
 		"no reason":                  {[]string{"services", "suspend", "a"}, "reason"},
 		"another address":            {[]string{"services", "--url", "http://market.example"}, "https, or to this machine"},
@@ -76,11 +119,7 @@ func TestAdmin_ListsAllPagesAndMovesServices(t *testing.T) {
 		"an address with a password": {[]string{"services", "--url", "https://me:pw@market.example"}, "no http or https address"},
 		"more than is read":          {[]string{"services", "relist", "large", "--reason", "x"}, "the answer is too large"},
 		"a redirect":                 {[]string{"services", "relist", "moved", "--reason", "x"}, "307"},
-	} {
-		if out, err := admin(t, tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) || out != "" {
-			t.Errorf("%s: %v, %q; want an error with %q", what, err, out, tt.want)
-		}
-	}
+	})
 	t.Setenv("MARKET_ADMIN_TOKEN", "another")
 	if _, err := admin(t, "services"); err == nil || !strings.Contains(err.Error(), "unauthorized") {
 		t.Errorf("another token: %v", err)

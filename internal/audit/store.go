@@ -97,6 +97,16 @@ func (Store) Latest(ctx context.Context, db postgres.DB, kind Kind, names []stri
 	return latest, nil
 }
 
+// LatestOf returns the newest entry about one subject; decided is false where there is none.
+func (s Store) LatestOf(ctx context.Context, db postgres.DB, of Subject) (made Entry, decided bool, err error) {
+	latest, err := s.Latest(ctx, db, of.Kind, []string{of.Name})
+	if err != nil {
+		return Entry{}, false, err
+	}
+	made, decided = latest[of.Name]
+	return made, decided, nil
+}
+
 const cursorPrefix = "a1:"
 
 // A cursor is the number of the last entry that was shown.

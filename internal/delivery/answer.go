@@ -63,6 +63,8 @@ type Payment struct {
 	Proved      bool
 	Word        string // whose word it is that it was settled, as long as nothing proves it; empty: nobody's
 	False       bool   // that word proved to be so
+	Dropped     bool   // what proved it is not on the chain now, and may come back
+	TakenBack   bool   // what proved it is not on the chain any more, and never will be
 }
 
 // A Refund is money on its way back.
@@ -96,7 +98,8 @@ func (r Record) Paid() *Payment {
 	if r.Network == "" {
 		return nil
 	}
-	return &Payment{Network: r.Network, Asset: r.Asset, Payer: r.Payer, Amount: r.Amount, Transaction: r.Transaction, Proved: r.Proved, Word: r.Word, False: r.False}
+	return &Payment{Network: r.Network, Asset: r.Asset, Payer: r.Payer, Amount: r.Amount, Transaction: r.Transaction, Proved: r.Proved, Word: r.Word, False: r.False,
+		Dropped: r.Dropped, TakenBack: r.TakenBack}
 }
 
 // Returning shows the money on its way back; nil where none is.

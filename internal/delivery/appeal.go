@@ -161,12 +161,10 @@ SELECT EXISTS (SELECT 1 FROM appeals WHERE service_id = $1 AND (strike_id = $2 O
 
 // undecided refuses a decision about a strike on which one stands, with who made it, when and why.
 func (r *Review) undecided(ctx context.Context, tx pgx.Tx, c subject, strike uuid.UUID) error {
-	of := audit.Strike(strike)
-	latest, err := r.audit.Latest(ctx, tx, of.Kind, []string{of.Name})
+	made, decided, err := r.audit.LatestOf(ctx, tx, audit.Strike(strike))
 	if err != nil {
 		return err
 	}
-	made, decided := latest[of.Name]
 	switch state := c.Strikes[strike]; {
 	case state == strikes.Archived:
 		return refusal.New(call.Conflict, "the strike is archived: its service was put back on the shelf since, and it does not count")

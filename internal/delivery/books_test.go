@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -353,15 +355,29 @@ func (h *history) promised(t *testing.T, what string) {
 	}
 }
 
+// bookSeeds are those of the histories; MARKET_BOOKS_SEED asks for another one. None is drawn: a history that nobody has seen fail must not stop a change that
+// has nothing to do with it.
+func bookSeeds(t *testing.T) []uint64 {
+	t.Helper()
+	text := os.Getenv("MARKET_BOOKS_SEED")
+	if text == "" {
+		return []uint64{1, 2, 3, 4}
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("MARKET_BOOKS_SEED: %v", err)
+	}
+	return []uint64{seed}
+}
+
 // Whatever happens to calls, in whatever order, after each step the books hold what the calls' rows say, and nothing else.
 func TestBooks_HoldWhatHappenedAfterEachStep(t *testing.T) {
 	t.Parallel()
-	const histories, steps = 4, 60
-	for range histories {
-		seed := rand.Uint64() //nolint:gosec // of a test, and said where it fails
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+	const steps = 60
+	for _, seed := range bookSeeds(t) {
+		t.Run(fmt.Sprintf("MARKET_BOOKS_SEED=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			h := &history{shelf: newShelf(t), rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // as above
+			h := &history{shelf: newShelf(t), rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // of a test
 			loose := policy
 			loose.Limit = 1_000_000
 			h.recorder = h.counting(h.recorder.jobs, loose, time.Microsecond)

@@ -167,11 +167,11 @@ func (p *Path) reviewed(ctx context.Context, id call.ID, in ...call.State) (open
 
 // reviewedAlready says who ended the review of a call, and that it is not up for one.
 func (p *Path) reviewedAlready(ctx context.Context, id call.ID) error {
-	latest, err := audit.Store{}.Latest(ctx, p.DB, audit.KindCall, []string{id.String()})
+	made, decided, err := audit.Store{}.LatestOf(ctx, p.DB, audit.Call(id))
 	if err != nil {
 		return err
 	}
-	if made, decided := latest[id.String()]; decided {
+	if decided {
 		return refusal.New(call.Conflict, "the review of the call has ended: it was decided %s", doneBy(made))
 	}
 	return refusal.New(call.Conflict, "the call is not up for review")

@@ -59,7 +59,7 @@ func (p *Path) standingOf(ctx context.Context, r Request, paid *admitted, c paym
 	}
 	a := Answer{Call: c.ID, Outcome: record.Outcome, Reason: record.Reason, Detail: record.Detail, Status: record.Status,
 		Charged: record.Charged(), Payment: record.Paid(), Refund: record.Returning()}
-	if a.Payment != nil && (a.Payment.Proved || a.Payment.Word != "") {
+	if p := a.Payment; p != nil && (p.Proved && !p.TakenBack || p.Word != "") {
 		a.Receipt = receiptOf(paid.version, paid.rail.Network, a.Payment.Payer)
 		a.Receipt.Success, a.Receipt.Transaction = true, a.Payment.Transaction.Hex()
 	}

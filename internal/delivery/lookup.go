@@ -44,9 +44,12 @@ type Record struct {
 	Block       uint64
 	Proved      bool
 	// Word is whose word it is that the payment was settled, as long as nothing proves it; empty: nobody's. False: that word proved to be so.
-	Word   string
-	False  bool
-	Refund *refund.Refund
+	Word  string
+	False bool
+	// Dropped: the chain that showed the payment does not show it any more, and it is sent again. TakenBack: it never will.
+	Dropped   bool
+	TakenBack bool
+	Refund    *refund.Refund
 
 	Created  time.Time // zero for a call that claimed no payment
 	AskedAt  time.Time
@@ -63,7 +66,9 @@ SELECT q.id, coalesce(c.state, ''), coalesce(d.outcome, ''), coalesce(d.reason, 
        coalesce(c.why, ''), coalesce(c.network, ''), c.asset, c.payer, c.treasury, coalesce(c.amount, 0),
        coalesce(c.transaction, c.sent_transaction), coalesce(c.block_number, 0), c.transaction IS NOT NULL,
        CASE WHEN c.transaction IS NULL AND c.payment_state = 'sent' THEN c.word_of ELSE '' END,
-       c.transaction IS NULL AND coalesce(c.payment_state = 'lost', false), coalesce(c.review, false),
+       c.transaction IS NULL AND coalesce(c.payment_state = 'lost', false),
+       c.transaction IS NOT NULL AND coalesce(c.payment_state = 'sent', false), c.transaction IS NOT NULL AND coalesce(c.payment_state = 'lost', false),
+       coalesce(c.review, false),
        c.created_at, coalesce(d.asked_at, c.asked_at), d.recorded_at
   FROM unnest($1::uuid[]) WITH ORDINALITY AS q (id, place)
   LEFT JOIN calls c ON c.id = q.id
@@ -113,7 +118,7 @@ func scanRecord(row pgx.CollectableRow) (r Record, err error) {
 	)
 	err = row.Scan(&r.Call, &r.State, &r.Outcome, &r.Reason, &r.Party, &r.Origin, &r.Detail, &r.Trial, &r.Asked,
 		&r.Service, &r.Endpoint, &r.Method, &r.Path, &r.Status, &r.Why, &r.Network, &asset, &payer, &treasury, &r.Amount, &transaction, &block,
-		&r.Proved, &r.Word, &r.False, &r.Review, &created, &asked, &recorded)
+		&r.Proved, &r.Word, &r.False, &r.Dropped, &r.TakenBack, &r.Review, &created, &asked, &recorded)
 	if err != nil {
 		return Record{}, err
 	}
@@ -131,9 +136,9 @@ func scanRecord(row pgx.CollectableRow) (r Record, err error) {
 // Charged says whether the caller's money is gone: pending while that is not known.
 func (r Record) Charged() Charged {
 	switch {
-	case r.Word != "" && r.Outcome == call.Served:
+	case r.Outcome == call.Served && (r.Word != "" || r.Dropped):
 		return ChargedPending
-	case r.Outcome == call.Served && !r.Trial && !r.False:
+	case r.Outcome == call.Served && !r.Trial && !r.False && !r.TakenBack:
 		return ChargedYes
 	case r.Outcome != "" || r.State == call.StateReleased || r.State == "":
 		return ChargedNo

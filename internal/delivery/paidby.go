@@ -77,8 +77,8 @@ WITH newest AS (
 	SELECT c.network, c.asset, c.amount,
 	       CASE WHEN r.state = 'confirmed' THEN 'refunded'
 	            WHEN r.state IN ('owed', 'sent', 'parked') THEN 'owed'
-	            WHEN c.state = 'served' AND c.transaction IS NULL AND c.payment_state = 'lost' THEN ''
-	            WHEN c.state = 'served' AND c.transaction IS NULL THEN 'pending'
+	            WHEN c.state = 'served' AND c.payment_state = 'lost' THEN ''
+	            WHEN c.state = 'served' AND (c.transaction IS NULL OR c.payment_state = 'sent') THEN 'pending'
 	            WHEN c.state = 'served' THEN 'spent'
 	            WHEN c.state IN ('settling', 'unknown', 'rejected', 'expired', 'settled', 'asked') THEN 'pending'
 	            ELSE '' END AS went

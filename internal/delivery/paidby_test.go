@@ -109,6 +109,49 @@ func TestRefundedTo_IsOfOneState(t *testing.T) {
 	}
 }
 
+const paymentIsSQL = `UPDATE calls SET payment_state = $2 WHERE id = $1 AND transaction IS NOT NULL`
+
+// payment sets the state of a payment that was proved.
+func (s shelf) payment(t *testing.T, id call.ID, state string) {
+	t.Helper()
+	if tag, err := s.db.Exec(t.Context(), paymentIsSQL, id, state); err != nil || tag.RowsAffected() != 1 {
+		t.Fatalf("%d rows, %v", tag.RowsAffected(), err)
+	}
+}
+
+// What a caller has paid is what the chain took. What a reorganisation took back was not paid, served or not; while the same payment is sent again, nobody
+// knows.
+func TestSpendingOf_WhatTheChainTookBackIsNotSpent(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	d := s.asked(t).served()
+	s.record(t, d)
+	for _, step := range []struct {
+		payment        string
+		charged        Charged
+		spent, pending bool
+		proved         bool // there is no receipt where nothing proves the payment
+	}{
+		{paymentMined, ChargedYes, true, false, true},
+		{paymentSent, ChargedPending, false, true, false},
+		{paymentMined, ChargedYes, true, false, true},
+		{paymentLost, ChargedNo, false, false, false},
+	} {
+		s.payment(t, d.Call, step.payment)
+		r := s.lookup(t, d.Call)
+		all, _, err := SpendingOf(t.Context(), s.db, thePayer)
+		if err != nil || len(all) != 1 || all[0].Calls != 1 {
+			t.Fatalf("%s: %+v, %v", step.payment, all, err)
+		}
+		if got := all[0]; r.Charged() != step.charged || got.Spent.IsZero() == step.spent || got.Pending.IsZero() == step.pending || !got.Owed.IsZero() || !got.Refunded.IsZero() {
+			t.Errorf("%s: charged is %v, and in sum it is %+v", step.payment, r.Charged(), got)
+		}
+		if (r.Dropped || r.TakenBack) == step.proved {
+			t.Errorf("%s: %+v", step.payment, r)
+		}
+	}
+}
+
 // What a wallet is told in sum is what it is told call by call.
 func TestSpendingOf_EachCallIsCountedAsItIsTold(t *testing.T) {
 	t.Parallel()
@@ -118,6 +161,11 @@ func TestSpendingOf_EachCallIsCountedAsItIsTold(t *testing.T) {
 	falseWord := s.mustOnWord(t, "hosted")
 	s.record(t, falseWord.served())
 	s.lapse(t, falseWord.Call)
+	for _, state := range []string{paymentSent, paymentLost} { // after it was proved
+		off := s.asked(t).served()
+		s.record(t, off)
+		s.payment(t, off.Call, state)
+	}
 	s.claim(t) // settling
 	s.asked(t)
 	pgtest.Shift(t, s.db, rest)

@@ -16,12 +16,12 @@ const statementVersion = 1
 
 // Receipt returns what the wallet that took the money signs about a call once it is final: an x402 receipt where it was served, our own outcome
 // receipt where it was not. It is made from what is kept, so it is the same at each read. nil: nobody paid, the call is open, the wallet's
-// key is not ours any more, or what paid for the call is not proved.
+// key is not ours any more, or what paid for the call is not proved, or is not on the chain any more.
 func (p *Path) Receipt(r Record) *payment.Signed {
 	switch {
 	case r.Network == "" || r.Outcome == "" || r.Trial:
 		return nil
-	case r.Word != "", r.Outcome == call.Served && !r.Proved:
+	case r.Word != "", r.Outcome == call.Served && (!r.Proved || r.Dropped || r.TakenBack):
 		return nil
 	}
 	var says payment.Statement = p.outcomeReceipt(r)

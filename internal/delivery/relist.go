@@ -62,13 +62,12 @@ func (r *Review) UpholdService(ctx context.Context, slug string, o Order) (catal
 
 // nothingToAnswer refuses an answer to no appeal, and says who was there first.
 func (r *Review) nothingToAnswer(ctx context.Context, tx pgx.Tx, slug string) error {
-	of := audit.Service(slug)
-	latest, err := r.audit.Latest(ctx, tx, of.Kind, []string{of.Name})
+	made, decided, err := r.audit.LatestOf(ctx, tx, audit.Service(slug))
 	if err != nil {
 		return err
 	}
 	const none = "no appeal about the service itself waits for an answer"
-	if made, decided := latest[of.Name]; decided {
+	if decided {
 		return refusal.New(call.Conflict, none+". The last decision about it was %q, %s", made.Action, doneBy(made))
 	}
 	return refusal.New(call.Conflict, none)

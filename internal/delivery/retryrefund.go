@@ -43,11 +43,7 @@ func RetryRefund(ctx context.Context, db *pgxpool.Pool, id call.ID, by catalog.A
 			return err
 		}
 		if !first {
-			said, err := decidedAlready(ctx, tx, audit.Refund(id))
-			if err != nil {
-				return err
-			}
-			return refusal.New(call.Conflict, "the refund is not parked, it is %s%s", retried.State, said)
+			return retriedAlready(ctx, tx, retried)
 		}
 		entry := audit.Entry{Actor: string(by.Actor), By: by.Name, Action: audit.RefundRetried, Subject: audit.Refund(id), Reason: reason}
 		if err := entry.Changed(refundCaseOf(before), refundCaseOf(retried)); err != nil {
@@ -69,15 +65,14 @@ func refundCaseOf(r refund.Refund) refundCase {
 	return refundCase{State: r.State, Why: r.Why, NextAt: r.NextAt}
 }
 
-// decidedAlready says who decided last about something, and when and why; empty where nobody has.
-func decidedAlready(ctx context.Context, tx pgx.Tx, of audit.Subject) (string, error) {
-	latest, err := audit.Store{}.Latest(ctx, tx, of.Kind, []string{of.Name})
+// retriedAlready says that a refund is not parked, and who decided last about it, where somebody has.
+func retriedAlready(ctx context.Context, tx pgx.Tx, r refund.Refund) error {
+	made, decided, err := audit.Store{}.LatestOf(ctx, tx, audit.Refund(r.Payment.Call))
 	if err != nil {
-		return "", err
+		return err
 	}
-	made, decided := latest[of.Name]
-	if !decided {
-		return "", nil
+	if decided {
+		return refusal.New(call.Conflict, "the refund is not parked, it is %s; it was decided %s", r.State, doneBy(made))
 	}
-	return "; it was decided " + doneBy(made), nil
+	return refusal.New(call.Conflict, "the refund is not parked, it is %s", r.State)
 }

@@ -37,6 +37,7 @@ type paidOnPage struct {
 	Says                                  string // how it ended, in words; empty while it has not
 	At                                    *moment
 	Transaction, Link                     string
+	Unproved                              string // why nothing proves the payment
 	Refund                                *badge
 	RefundWhy, RefundTransaction          string
 	RefundLink                            string
@@ -117,7 +118,7 @@ func (s *Server) paidOnPageOf(r delivery.Record) paidOnPage {
 		row.Says = strings.ReplaceAll(string(r.Reason), "_", " ")
 	}
 	if p := v.Payment; p != nil {
-		row.Amount, row.Network = amountShort(p.USD, p.Amount.String()), s.networkText(p.Network)
+		row.Amount, row.Network, row.Unproved = amountShort(p.USD, p.Amount.String()), s.networkText(p.Network), plain(p.Unproved)
 		if r.Proved {
 			row.Transaction, row.Link = p.Transaction, s.explorerLink(p.Network, p.Transaction)
 		}

@@ -73,15 +73,9 @@ func (s *Server) listRefunds(c echo.Context) error {
 
 // retryRefund serves POST /api/v1/admin/refunds/{id}/retry: a refund that could not be sent is tried again now.
 func (s *Server) retryRefund(c echo.Context) error {
-	id, err := idParam(c)
-	if err != nil {
-		return err
-	}
-	reason, err := readReason(c)
-	if err != nil {
-		return err
-	}
-	retried, err := delivery.RetryRefund(c.Request().Context(), s.db, id, authorOf(c), reason)
+	retried, err := decidedOn(c, func(ctx context.Context, id call.ID, by catalog.Author, reason string) (refund.Refund, error) {
+		return delivery.RetryRefund(ctx, s.db, id, by, reason)
+	})
 	if err != nil {
 		return err
 	}
@@ -111,15 +105,7 @@ func (s *Server) refundReviewed(c echo.Context) error { return s.endReview(c, s.
 func (s *Server) serveReviewed(c echo.Context) error  { return s.endReview(c, s.path.ServeReviewed) }
 
 func (s *Server) endReview(c echo.Context, end func(context.Context, call.ID, catalog.Author, string) (delivery.Record, error)) error {
-	id, err := idParam(c)
-	if err != nil {
-		return err
-	}
-	reason, err := readReason(c)
-	if err != nil {
-		return err
-	}
-	ended, err := end(c.Request().Context(), id, authorOf(c), reason)
+	ended, err := decidedOn(c, end)
 	if err != nil {
 		return err
 	}

@@ -171,13 +171,18 @@ func (s *Server) paid(p *delivery.Payment) *paidJSON {
 	return &paidJSON{Money: s.money(p.Network, p.Asset, p.Amount), Payer: p.Payer.Hex(), Transaction: hashJSON(p.Transaction), Unproved: unproved(p)}
 }
 
-// unproved says on whose word a payment was gone on with that nothing proves, or that proved false; empty where it is nobody's.
+// unproved says why nothing proves a payment: on whose word it was gone on with, that this word proved false, or what the chain did after it had proved it.
+// Empty where it is proved, or is not claimed to be.
 func unproved(p *delivery.Payment) string {
 	switch {
 	case p.Word != "":
 		return "the facilitator " + p.Word + " says that it was settled; our own node has not seen it yet"
 	case p.False:
 		return "a facilitator said that it was settled, and it never was: nothing was charged"
+	case p.Dropped:
+		return "the chain that showed it does not show it any more, and it is sent again"
+	case p.TakenBack:
+		return "the chain took it back after it had shown it: nothing was charged"
 	}
 	return ""
 }

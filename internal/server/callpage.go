@@ -137,6 +137,10 @@ func endedTelling(r delivery.Record, price string) telling {
 			return telling{"good", "This call was served", "A facilitator says that " + price + " paid for it; our own node has not seen it yet.", true}
 		case r.False:
 			return telling{"good", "This call was served", "A facilitator said that " + price + " paid for it, and the payment never came: the market carries it.", false}
+		case r.Dropped:
+			return telling{"good", "This call was served", "The chain that showed its payment of " + price + " does not show it any more: it is sent again.", true}
+		case r.TakenBack:
+			return telling{"good", "This call was served", "The chain took its payment of " + price + " back after that: the market carries it.", false}
 		case r.Reason == call.CallerLeft:
 			return telling{"good", "This call was served, and its caller left before the end", price + " paid for it. The service was told to stop.", false}
 		}

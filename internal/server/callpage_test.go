@@ -36,6 +36,33 @@ func TestTellingOf_EveryStateSaysWhereTheMoneyIs(t *testing.T) {
 	}
 }
 
+// A reorganisation after the delivery changes what was paid, and not that the call was served.
+func TestTellingOf_AServedCallWhosePaymentTheChainTookBackWasNotPaidFor(t *testing.T) {
+	t.Parallel()
+	s := New(Config{})
+	for name, tt := range map[string]struct {
+		record     delivery.Record
+		want, tone string
+		moves      bool
+	}{
+		"dropped":    {delivery.Record{Dropped: true}, "it is sent again", "wait", true},
+		"taken back": {delivery.Record{TakenBack: true}, "the market carries it", "bad", false},
+	} {
+		r := tt.record
+		r.State, r.Outcome, r.Network, r.Proved = call.StateServed, call.Served, "eip155:84532", true
+		got := s.tellingOf(r)
+		if got.Headline != "This call was served" || !strings.Contains(got.Explanation, tt.want) || strings.Contains(got.Explanation, "paid for it") || got.Moves != tt.moves {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got := s.paymentStep(r); got.Tone != tt.tone {
+			t.Errorf("%s: the step of its payment is %+v", name, got)
+		}
+		if why := s.paid(r.Paid()).Unproved; why == "" {
+			t.Errorf("%s: the API takes its payment for proved", name)
+		}
+	}
+}
+
 // A word is not a proof, and a page does not say that it is one.
 func TestTellingOf_WhatNobodyHasProvedIsSaidToBeSo(t *testing.T) {
 	t.Parallel()

@@ -54,7 +54,9 @@ func (s *Server) paymentStep(r delivery.Record) step {
 		st.Tone, st.Name, st.Text = "wait", "A facilitator says that the payment is settled", "Our own node has not seen it yet."
 	case r.False:
 		st.Tone, st.Name, st.Text = "bad", "The payment never came", "A facilitator said that it was settled, and it never was."
-	case r.Reason == call.SettlementLost:
+	case r.Dropped:
+		st.Tone, st.Name, st.Text = "wait", "The chain does not show the payment any more", "It did before, and the same payment is sent again."
+	case r.TakenBack, r.Reason == call.SettlementLost:
 		st.Tone, st.Name, st.Text = "bad", "The chain took the payment back", "Its transaction is not on the chain any more."
 	case r.Proved:
 		st.Tone, st.Name, st.Text = "good", "The payment is settled", "The chain shows its transfer."

@@ -60,7 +60,7 @@ type paidJSON struct {
 	money.Money
 	Payer       string `json:"payer"`
 	Transaction string `json:"transaction,omitempty"`
-	Unproved    string `json:"unproved,omitempty"` // who says that it was settled, where nothing proves it
+	Unproved    string `json:"unproved,omitempty"` // why nothing proves it
 }
 
 type planLimitJSON struct {

@@ -19,15 +19,7 @@ func (s *Server) voidStrike(c echo.Context) error { return s.decideStrike(c, s.r
 func (s *Server) upholdStrike(c echo.Context) error { return s.decideStrike(c, s.review.Uphold) }
 
 func (s *Server) decideStrike(c echo.Context, do func(context.Context, uuid.UUID, catalog.Author, string) (delivery.Decision, error)) error {
-	id, err := idParam(c)
-	if err != nil {
-		return err
-	}
-	reason, err := readReason(c)
-	if err != nil {
-		return err
-	}
-	decision, err := do(c.Request().Context(), id, authorOf(c), reason)
+	decision, err := decidedOn(c, do)
 	if err != nil {
 		return err
 	}

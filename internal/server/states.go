@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"market/internal/catalog"
@@ -40,12 +41,21 @@ func (s *Server) orderService(c echo.Context, do func(context.Context, string, d
 	return s.writeOwners(c, http.StatusOK, &service)
 }
 
-func readReason(c echo.Context) (string, error) {
+// decidedOn has an admin decide, for a reason that is the body, about what the route names by its id.
+func decidedOn[T any](c echo.Context, do func(context.Context, uuid.UUID, catalog.Author, string) (T, error)) (made T, err error) {
+	id, err := idParam(c)
+	if err != nil {
+		return made, err
+	}
 	body, err := readBody(c)
 	if err != nil {
-		return "", err
+		return made, err
 	}
-	return catalog.ParseReason(body)
+	reason, err := catalog.ParseReason(body)
+	if err != nil {
+		return made, err
+	}
+	return do(c.Request().Context(), id, authorOf(c), reason)
 }
 
 // An eventView is one change of a service's state. Who made it and the reason in full are for its owner and for admins.

@@ -14,6 +14,7 @@ import (
 
 	"market/internal/app/apptest"
 	"market/internal/caller"
+	"market/internal/chain"
 	"market/internal/devnet"
 )
 
@@ -189,7 +190,7 @@ func TestAccountPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.shoot("account-sign")
 	b.carryWallet(key)
 	b.enterAs(w.URL, key)
-	for _, v := range adminViews(w, "-empty", "/account", "/account/keys", "/account/services/new") {
+	for _, v := range adminViews(w, "-empty", "/account", "/account/keys", "/account/calls", "/account/services/new") {
 		b.check(v, axe)
 	}
 	b.open(w.URL + "/account/services/new")
@@ -198,10 +199,11 @@ func TestAccountPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.reads("things have to be put right")
 	b.shoot("account-services-new-wrong")
 
+	fillPaid(t, w, key)
 	sold := fillAccount(t, w, w.SignIn(t, key), upstream)
 	for _, v := range adminViews(w, "", "/account", "/account/keys", "/account/services/weather", "/account/services/evil", "/account/services/weather/edit",
 		"/account/services/weather/headers", "/account/services/weather/endpoints/new",
-		"/account/services/evil?done=said", "/account/services/nobody") {
+		"/account/services/evil?done=said", "/account/services/nobody", "/account/calls", "/account/calls?state=open", "/account/calls?state=released") {
 		b.check(v, axe)
 	}
 	b.check(view{"account-services-evil-endpoint", w.URL + "/account/services/evil/endpoints/" + sold}, axe)
@@ -211,6 +213,23 @@ func TestAccountPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	do(b, "say what was wrong", chromedp.SendKeys(".strike .decide textarea", "Our log shows that the answer was sent whole."))
 	do(b, "send it", chromedp.Click(".strike .decide button"))
 	b.reads("The operator sees what you said", "Our log shows that the answer was sent whole.", "not answered yet")
+}
+
+// fillPaid gives a wallet calls that it has paid for, of which each stands in another way: in the middle, at its end, and with the money on each way back.
+func fillPaid(t *testing.T, w *apptest.World, payer chain.Key) {
+	t.Helper()
+	s := &shop{World: w}
+	w.Mint(t, payer.Address(), 10*apptest.PriceUnits)
+	pay := func(slug string, upstream http.HandlerFunc) string {
+		ask := apptest.Ask(w.List(t, slug, upstream, nil).URL)
+		return w.Pay(t, payer, w.Challenge(t, ask), ask).Call()
+	}
+	served, failed := pay("oracle", apptest.Works), pay("broken", apptest.Fails)
+	apptest.Eventually(t, "the refund arrives", func() bool { return w.Books(t, failed).Refund == "confirmed" })
+	s.parkedLike(t, failed)
+	s.copyCall(t, served, openSQL)
+	s.inReview(t, served, "asked", map[string]any{"path": "/" + hostileText})
+	s.exec(t, endedSQL, served, s.copyCall(t, served, againSQL, map[string]any{"payment_state": "lost"}))
 }
 
 // fillAccount gives an account a good service, one that means ill and is off the shelf for its strikes, one that is dead, and keys. It returns the endpoint of

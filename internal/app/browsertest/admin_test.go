@@ -127,6 +127,22 @@ func openOffice(t *testing.T, w *apptest.World) {
 	}
 }
 
+// openTill fills what an admin decides about money: refunds that are parked, for a reason that a node wrote, and calls that a restore brought in doubt.
+func openTill(t *testing.T, w *apptest.World) {
+	t.Helper()
+	s := &shop{World: w}
+	var failed string
+	if err := w.DB.QueryRow(t.Context(), `SELECT call_id FROM refunds ORDER BY call_id LIMIT 1`).Scan(&failed); err != nil {
+		t.Fatal(err)
+	}
+	apptest.Eventually(t, "the refund arrives", func() bool { return w.Books(t, failed).Refund == "confirmed" })
+	s.parkedLike(t, failed)
+	s.exec(t, `UPDATE refunds SET why = $2, attempts = 1, waits_for = 'rpc/eip155:84532/public' WHERE call_id = $1`, s.parkedLike(t, failed), hostileText+strings.Repeat("averylongword", 30))
+	s.inReview(t, failed, "settled", map[string]any{"asked_at": nil})
+	s.inReview(t, failed, "asked", map[string]any{"path": "/" + hostileText})
+	s.inReview(t, failed, "unknown", notOnChain)
+}
+
 func adminViews(w *apptest.World, suffix string, paths ...string) (views []view) {
 	for _, path := range paths {
 		name := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(path), "-") + suffix
@@ -145,11 +161,12 @@ func TestAdminPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.signIn()
 	b.reads("No service is under strike.")
 	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/switches", "/admin/accounts",
-		"/admin/admins")
+		"/admin/admins", "/admin/refunds")
 	openOffice(t, full)
+	openTill(t, full)
 	views = append(views, adminViews(full, "", "/admin", "/admin/strikes", "/admin/strikes/evil", "/admin/strikes/weather", "/admin/strikes/gone?done=suspend",
 		"/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/switches", "/admin/accounts",
-		"/admin/accounts?wallet=nonsense", "/admin/admins", "/admin/strikes/nobody")...)
+		"/admin/accounts?wallet=nonsense", "/admin/admins", "/admin/strikes/nobody", "/admin/refunds", "/admin/refunds?state=confirmed", "/admin/refunds?done=refund")...)
 	for _, v := range views {
 		b.check(v, axe)
 	}

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -102,10 +103,7 @@ SELECT gen_random_uuid(), gen_random_uuid(), false, s.id, e.id, x.outcome, x.rea
 	if err := s.DB.QueryRow(t.Context(), `SELECT '0x' || encode(transaction, 'hex') FROM calls WHERE id = $1`, s.refunded).Scan(&s.transaction); err != nil {
 		t.Fatal(err)
 	}
-	s.pending, s.parked = s.copyCall(t, s.served, openSQL), s.copyCall(t, s.refunded, againSQL)
-	s.exec(t, `INSERT INTO deliveries SELECT (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'call_id', $2::uuid))).* FROM deliveries d WHERE call_id = $1`,
-		s.refunded, s.parked)
-	s.exec(t, parkedSQL, s.refunded, s.parked)
+	s.pending, s.parked = s.copyCall(t, s.served, openSQL), s.parkedLike(t, s.refunded)
 	apptest.Eventually(t, "the catalog knows the states", func() bool {
 		a := s.Send(t, apptest.Asking{Method: http.MethodGet, URL: s.URL + "/api/v1/services?status=delisted"}, "")
 		return a.JSON["total"] == 1.0
@@ -121,9 +119,11 @@ INSERT INTO calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', $2::
        'payment_state', null, 'asked_at', null, 'lease_until', market_now() + interval '1 day', 'look_at', market_now() + interval '1 day'))).*
   FROM calls c WHERE id = $1`
 	againSQL = `
-INSERT INTO calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', $2::uuid, 'nonce', sha256($2::text::bytea), 'log_index', c.log_index + 1000,
-       'payment_identifier', null, 'look_at', market_now() + interval '1 day'))).*
+INSERT INTO calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', $2::uuid, 'nonce', sha256($2::text::bytea),
+       'log_index', c.log_index + 1000 + abs(hashtext($2::text) % 1000000), 'payment_identifier', null, 'look_at', market_now() + interval '1 day') || $3::jsonb)).*
   FROM calls c WHERE id = $1`
+	endedSQL = `
+INSERT INTO deliveries SELECT (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'call_id', $2::uuid))).* FROM deliveries d WHERE call_id = $1`
 	parkedSQL = `
 INSERT INTO refunds SELECT (jsonb_populate_record(r, jsonb_build_object('call_id', $2::uuid, 'nonce', sha256($2::text::bytea), 'state', 'parked',
        'why', 'the treasury does not hold enough of the token', 'transaction', null, 'log_index', null, 'block_number', null, 'confirmed_at', null,
@@ -131,12 +131,32 @@ INSERT INTO refunds SELECT (jsonb_populate_record(r, jsonb_build_object('call_id
   FROM refunds r WHERE call_id = $1`
 )
 
-func (s *shop) copyCall(t *testing.T, from, sql string) string {
+func (s *shop) copyCall(t *testing.T, from, sql string, differs ...any) string {
 	t.Helper()
 	id := call.NewID().String()
-	s.exec(t, sql, from, id)
+	s.exec(t, sql, append([]any{from, id}, differs...)...)
 	return id
 }
+
+// parkedLike is a call that ended like another one, and whose refund could not be sent.
+func (s *shop) parkedLike(t *testing.T, refunded string) string {
+	t.Helper()
+	id := s.copyCall(t, refunded, againSQL, map[string]any{})
+	s.exec(t, endedSQL, refunded, id)
+	s.exec(t, parkedSQL, refunded, id)
+	return id
+}
+
+// inReview is a call like another one, of which nobody knows since a restore how it ended.
+func (s *shop) inReview(t *testing.T, like, state string, differs map[string]any) string {
+	t.Helper()
+	all := map[string]any{"state": state, "review": true, "lease_until": "2026-01-01T00:00:00Z"}
+	maps.Copy(all, differs)
+	return s.copyCall(t, like, againSQL, all)
+}
+
+// notOnChain are the columns of a call that nothing on the chain is known of.
+var notOnChain = map[string]any{"transaction": nil, "sent_transaction": nil, "log_index": nil, "block_number": nil, "block_hash": nil, "payment_state": nil, "asked_at": nil}
 
 func (s *shop) exec(t *testing.T, sql string, arguments ...any) {
 	t.Helper()
