@@ -7,6 +7,7 @@ import (
 	"market/internal/metrics"
 	"market/internal/notify"
 	"market/internal/postgres"
+	"market/internal/reconcile"
 	"market/internal/refund"
 )
 
@@ -38,6 +39,13 @@ func (a *App) readMetrics(ctx context.Context) (read metrics.Reading, err error)
 		return read, err
 	}
 	read.Deferred = append(read.Deferred, notices, letters)
+	counts, err := reconcile.Store{}.Counts(ctx, a.db)
+	if err != nil {
+		return read, err
+	}
+	for _, c := range counts {
+		read.Money = append(read.Money, metrics.Money{Network: c.Network, Differences: c.Differ, Unexplained: c.Inflows, Closed: c.Closed})
+	}
 	return read, nil
 }
 

@@ -131,7 +131,8 @@ func unmatched(ctx context.Context, db postgres.DB, s State, f *finding) error {
 		if err != nil {
 			return err
 		}
-		f.inflows[subject] = inflow{Key: s.Key, counterparty: who, amount: parsed, transaction: common.BytesToHash(transaction), logIndex: uint(index), block: uint64(block)} //nolint:gosec // written from values that fit
+		f.inflows[subject] = inflow{Key: s.Key, counterparty: who, amount: parsed,
+			transaction: common.BytesToHash(transaction), logIndex: uint(index), block: uint64(block)} //nolint:gosec // written from values that fit
 		f.add(Inflow, subject, "%s came from %s in block %d, and no call of ours says what for", amount, who, block)
 		return nil
 	})

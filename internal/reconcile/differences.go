@@ -174,3 +174,29 @@ type columns struct {
 func (c *columns) add(s Suspicion, since time.Time) {
 	c.kinds, c.subjects, c.texts, c.since = append(c.kinds, string(s.Kind)), append(c.subjects, s.Subject), append(c.texts, s.Text), append(c.since, since)
 }
+
+// A Count is how much differs on a network now.
+type Count struct {
+	Network string
+	Differ  int // without what strangers sent
+	Inflows int // what strangers sent
+	Closed  bool
+}
+
+const countsSQL = `
+SELECT w.network, count(*) FILTER (WHERE d.kind <> 'inflow'), count(*) FILTER (WHERE d.kind = 'inflow'), count(d.closed_at) > 0
+  FROM (SELECT DISTINCT network FROM wallets) w LEFT JOIN differences d ON d.network = w.network AND d.ended_at IS NULL
+ GROUP BY w.network ORDER BY w.network`
+
+// Counts returns it of every network on which we have a wallet.
+func (Store) Counts(ctx context.Context, db postgres.DB) ([]Count, error) {
+	rows, err := db.Query(ctx, countsSQL)
+	if err != nil {
+		return nil, fmt.Errorf("count differences: %w", err)
+	}
+	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Count])
+	if err != nil {
+		return nil, fmt.Errorf("count differences: %w", err)
+	}
+	return counts, nil
+}

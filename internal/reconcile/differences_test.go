@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"market/internal/ledger"
+	"market/internal/postgres"
 	"market/internal/postgres/pgtest"
 )
 
@@ -177,4 +178,30 @@ func TestTransfers_WhatMovesNothingIsNone(t *testing.T) {
 	}
 	b.last(t, time.Hour)
 	b.want(t, "an hour later", false)
+}
+
+// What was paid back between a backup and its restore has no row, and never will.
+func TestReconciler_AfterARestoreAWalletBeginsAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.paid(t, 900)
+	b.spend(t, common.Address{19: 9}, 400)
+	b.last(t, time.Hour)
+	b.want(t, "restored, and not known to be", true, Outflow)
+	now, err := postgres.MarketNow(t.Context(), b.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Shift(t, b.db, time.Hour)
+	b.r.RestoredAt = now.Add(time.Minute)
+	b.look(t)
+	b.want(t, "begun anew", false)
+	id, _ := b.paid(t, 700)
+	out := b.spend(t, common.Address{19: 9}, 700)
+	b.refunded(t, id, out)
+	b.last(t, time.Hour)
+	b.want(t, "an hour later", false)
+	if s := b.state(t); s.OpeningBalance.String() != "500" || s.Held.String() != "500" || b.transfers(t) != 2 {
+		t.Errorf("%+v with %d transfers; want it opened with 500, and the two since", s, b.transfers(t))
+	}
 }

@@ -58,6 +58,9 @@ type Config struct {
 	// Owing returns the treasuries that may have to give something back, whether they are configured or not.
 	Owing func(ctx context.Context, network string) ([]Key, error)
 	Tell  func(Change)
+	// RestoredAt is when a backup was restored; zero: never. What was done since the backup has no rows here, and no row will ever explain it: so a wallet
+	// that was opened before begins anew, with what it holds then.
+	RestoredAt time.Time
 }
 
 // A Reconciler holds what the chain says against what we say. Its methods may be called concurrently, and by any number of processes.

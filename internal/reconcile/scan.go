@@ -63,6 +63,9 @@ func (r *Reconciler) scan(ctx context.Context, n Network, k Key, again bool) (re
 	if err != nil {
 		return false, err
 	}
+	if known.OpenedAt.Before(r.RestoredAt) {
+		return false, r.store.reopen(ctx, r.DB, k, held, r.RestoredAt)
+	}
 	if held.Block.Number < known.Scanned.Block {
 		return false, nil // a node that is behind says nothing new
 	}

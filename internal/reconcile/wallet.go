@@ -129,6 +129,30 @@ func (Store) open(ctx context.Context, db postgres.DB, k Key, h chain.Holding) e
 }
 
 const (
+	// Of replicas that find it opened too early at once one opens it anew.
+	reopenSQL = `
+UPDATE wallets SET opening_block = $4, opening_balance = $5, opened_at = market_now(), scanned_block = $4, scanned_hash = $6, held_block = $4, held = $5, compared_at = NULL
+ WHERE network = $1 AND asset = $2 AND treasury = $3 AND opened_at < $7`
+	forgetSQL = `DELETE FROM wallet_transfers WHERE network = $1 AND asset = $2 AND treasury = $3`
+)
+
+// reopen begins a wallet anew, where it was opened before a moment.
+func (Store) reopen(ctx context.Context, db *pgxpool.Pool, k Key, h chain.Holding, before time.Time) error {
+	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, reopenSQL, k.Network, k.Asset[:], k.Treasury[:], int64(h.Block.Number), h.Amount, h.Block.Hash[:], before) //nolint:gosec // range-checked by chain
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		_, err = tx.Exec(ctx, forgetSQL, k.Network, k.Asset[:], k.Treasury[:])
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("open wallet %s anew: %w", k, err)
+	}
+	return nil
+}
+
+const (
 	// The mark that is expected is named: of two processes that scan the same range one writes it.
 	moveSQL = `
 UPDATE wallets SET scanned_block = $6, scanned_hash = $7
@@ -216,4 +240,40 @@ func direction(in bool) string {
 		return "in"
 	}
 	return "out"
+}
+
+// A Known transfer is one that the chain has for good.
+type Known struct {
+	Key
+	Amount      money.Amount
+	Transaction common.Hash
+	LogIndex    uint
+	Block       uint64
+	Partner     string // the row of ours that says why, as kind and id; empty: none does
+}
+
+// ErrUnknown is that no such transfer is known: it is not final yet, or none of a wallet of ours.
+var ErrUnknown = errors.New("no such transfer is known")
+
+// Between two wallets of ours one log is two transfers, one each way.
+const transferSQL = `
+SELECT asset, treasury, amount::text, block_number, coalesce(partner_kind || ' ' || partner_id, '')
+  FROM wallet_transfers WHERE network = $1 AND transaction = $2 AND log_index = $3 AND direction = $4`
+
+// Transfer returns a transfer into a wallet of ours, or out of one.
+func (Store) Transfer(ctx context.Context, db postgres.DB, network string, transaction common.Hash, index uint, in bool) (Known, error) {
+	k := Known{Key: Key{Network: network}, Transaction: transaction, LogIndex: index}
+	var (
+		asset, treasury []byte
+		block           int64
+	)
+	err := db.QueryRow(ctx, transferSQL, network, transaction[:], int64(index), direction(in)).Scan(&asset, &treasury, &k.Amount, &block, &k.Partner) //nolint:gosec // the caller bounds it
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Known{}, ErrUnknown
+	}
+	if err != nil {
+		return Known{}, fmt.Errorf("find transfer %s/%d on %s: %w", transaction, index, network, err)
+	}
+	k.Asset, k.Treasury, k.Block = common.BytesToAddress(asset), common.BytesToAddress(treasury), uint64(block) //nolint:gosec // written from values that fit
+	return k, nil
 }
