@@ -15,8 +15,14 @@ CREATE TABLE wallets (
 	held_block      bigint NOT NULL,
 	held            numeric(78, 0) NOT NULL CONSTRAINT wallets_held_amount CHECK (held >= 0),
 	compared_at     timestamptz, -- with what we say; null: never
+	-- How far chain, rows and books were found to agree, so that a look reads what is new and not all that ever was: up to this block, in which the logs since
+	-- the opening come to agreed_sum, and by all transactions of the books up to agreed_books. What was posted since then is looked at again, whatever its block.
+	agreed_block    bigint NOT NULL,
+	agreed_sum      numeric(79, 0) NOT NULL DEFAULT 0,
+	agreed_books    bigint NOT NULL,
 	PRIMARY KEY (network, asset, treasury),
-	CONSTRAINT wallets_scanned_from_the_opening CHECK (scanned_block >= opening_block AND held_block >= opening_block)
+	CONSTRAINT wallets_scanned_from_the_opening CHECK (scanned_block >= opening_block AND held_block >= opening_block),
+	CONSTRAINT wallets_agreed_within_what_is_scanned CHECK (agreed_block BETWEEN opening_block AND scanned_block)
 );
 
 -- It follows the chain: what a range holds replaces what was found there before.
@@ -41,8 +47,14 @@ CREATE TABLE wallet_transfers (
 	CONSTRAINT wallet_transfers_partner_whole CHECK (num_nulls(partner_kind, partner_id) IN (0, 2))
 );
 CREATE INDEX wallet_transfers_by_block ON wallet_transfers (network, asset, treasury, block_number);
-CREATE INDEX wallet_transfers_unmatched ON wallet_transfers (network, asset, treasury) WHERE partner_kind IS NULL;
-CREATE INDEX wallet_transfers_in_suspense ON wallet_transfers (network, transaction, log_index) WHERE partner_kind = 'entry';
+CREATE INDEX wallet_transfers_claimable ON wallet_transfers (network, asset, treasury) WHERE partner_kind IS NULL OR partner_kind = 'entry';
+
+-- Money that went from one treasury of ours into another one: one log, and so one entry, with a transaction in the books of each.
+ALTER TABLE ledger_entries
+	ADD COLUMN to_treasury bytea CONSTRAINT ledger_entries_to_treasury_bytes CHECK (length(to_treasury) = 20),
+	DROP CONSTRAINT ledger_entries_kind_known,
+	ADD CONSTRAINT ledger_entries_kind_known CHECK (kind IN ('top_up', 'fee_withdrawal', 'suspense', 'moved')),
+	ADD CONSTRAINT ledger_entries_moved_elsewhere CHECK ((kind = 'moved') = (to_treasury IS NOT NULL) AND to_treasury IS DISTINCT FROM treasury);
 
 -- What each row of ours says has moved. A transfer that stands in suspense and that a call has claimed since is the call's.
 CREATE VIEW transfer_claims AS
@@ -54,10 +66,20 @@ SELECT 'refund', call_id::text, network, asset, authorizer, transaction, log_ind
   FROM refunds WHERE state = 'confirmed'
 UNION ALL
 SELECT 'entry', e.id::text, e.network, e.asset, e.treasury, e.transaction, e.log_index, e.block_number,
-       CASE e.kind WHEN 'fee_withdrawal' THEN 'out' ELSE 'in' END, NULL, e.amount, true
+       CASE WHEN e.kind IN ('fee_withdrawal', 'moved') THEN 'out' ELSE 'in' END, e.to_treasury, e.amount, true
   FROM ledger_entries e
  WHERE e.kind <> 'suspense' OR NOT EXISTS (
-	SELECT 1 FROM calls c WHERE c.network = e.network AND c.transaction = e.transaction AND c.log_index = e.log_index AND c.payment_state <> 'lost');
+	SELECT 1 FROM calls c WHERE c.network = e.network AND c.transaction = e.transaction AND c.log_index = e.log_index AND c.payment_state <> 'lost')
+UNION ALL
+SELECT 'entry', e.id::text, e.network, e.asset, e.to_treasury, e.transaction, e.log_index, e.block_number, 'in', e.treasury, e.amount, true
+  FROM ledger_entries e WHERE e.kind = 'moved';
+
+-- A look reads what moved in the blocks that are new to it. The block comes first and alone: an index that began with the network would pass for one by which a
+-- single transfer can be found.
+CREATE INDEX calls_by_block ON calls (block_number) WHERE transaction IS NOT NULL;
+CREATE INDEX refunds_by_block ON refunds (block_number) WHERE state = 'confirmed';
+CREATE INDEX ledger_entries_by_block ON ledger_entries (block_number);
+CREATE INDEX ledger_postings_by_block ON ledger_postings (block_number) WHERE account = 'treasury';
 
 -- What looks different, since when and in how many looks in a row. It is a difference only once it has lasted.
 CREATE TABLE suspicions (
@@ -102,13 +124,54 @@ CREATE TABLE reconcilings (
 	due_at  timestamptz NOT NULL DEFAULT market_now()
 );
 
+-- When the balances are folded next, by one process of all.
+ALTER TABLE ledger_folded ADD COLUMN due_at timestamptz NOT NULL DEFAULT '-infinity';
+
 -- A transfer was in suspense, because nobody knew what for, and a call has claimed it since: whoever signs an authorization may send it himself, and show
 -- it to us later. The call is posted with its transfer, so the suspense is given back by a transaction of its own, and the entry stays as it was made.
 ALTER TABLE ledger_transactions
 	DROP CONSTRAINT ledger_transactions_kind_known,
-	ADD CONSTRAINT ledger_transactions_kind_known CHECK (kind IN ('call', 'top_up', 'fee_withdrawal', 'suspense', 'suspense_claimed'));
+	ADD CONSTRAINT ledger_transactions_kind_known CHECK (kind IN ('call', 'top_up', 'fee_withdrawal', 'suspense', 'suspense_claimed', 'moved_out', 'moved_in'));
 DROP INDEX ledger_transactions_by_entry;
 CREATE UNIQUE INDEX ledger_transactions_by_entry ON ledger_transactions (entry_id, kind) WHERE entry_id IS NOT NULL;
+
+-- As in 0031, and what moves between two treasuries: each is balanced by itself, so the operator gave to one what he took from the other.
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION ledger_enter() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	earned numeric;
+BEGIN
+	IF NEW.kind = 'fee_withdrawal' THEN
+		IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+			RAISE EXCEPTION 'what moves money is read committed' USING ERRCODE = 'active_sql_transaction';
+		END IF;
+		PERFORM pg_advisory_xact_lock(hashtextextended(format('ledger fees of %s %s %s', NEW.network, NEW.asset, NEW.treasury), 0));
+		SELECT - sum(amount) INTO earned FROM ledger_standing
+		 WHERE network = NEW.network AND asset = NEW.asset AND treasury = NEW.treasury AND account = 'fees';
+		IF NEW.amount > coalesce(earned, 0) THEN
+			RAISE EXCEPTION 'the fees are %, and % were to be withdrawn', coalesce(earned, 0), NEW.amount
+				USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_entries_within_fees';
+		END IF;
+	END IF;
+	WITH made AS (
+		INSERT INTO ledger_transactions (network, asset, treasury, kind, entry_id)
+		SELECT NEW.network, NEW.asset, m.treasury, m.kind, NEW.id
+		  FROM (VALUES (NEW.treasury, CASE NEW.kind WHEN 'moved' THEN 'moved_out' ELSE NEW.kind END), (NEW.to_treasury, 'moved_in')) AS m (treasury, kind)
+		 WHERE m.treasury IS NOT NULL
+		RETURNING id, kind
+	)
+	INSERT INTO ledger_postings (transaction_id, line, account, amount, transaction, log_index, block_number)
+	SELECT id, 1, 'treasury', CASE WHEN kind IN ('fee_withdrawal', 'moved_out') THEN - NEW.amount ELSE NEW.amount END,
+	       NEW.transaction, NEW.log_index, NEW.block_number FROM made
+	UNION ALL
+	SELECT id, 2, CASE kind WHEN 'suspense' THEN 'suspense' WHEN 'fee_withdrawal' THEN 'fees' WHEN 'top_up' THEN 'operator'
+	                        WHEN 'moved_out' THEN 'operator' WHEN 'moved_in' THEN 'operator' END,
+	       CASE WHEN kind IN ('fee_withdrawal', 'moved_out') THEN NEW.amount ELSE - NEW.amount END, NULL, NULL, NULL FROM made;
+	RETURN NULL;
+END $$;
+-- +goose StatementEnd
 -- +goose StatementBegin
 CREATE FUNCTION ledger_give_back_claimed(on_network text) RETURNS bigint
 LANGUAGE plpgsql
@@ -118,10 +181,13 @@ DECLARE
 BEGIN
 	WITH claimed AS (
 		SELECT e.id, e.network, e.asset, e.treasury, e.amount, e.transaction, e.log_index, e.block_number
-		  FROM wallet_transfers t
-		  JOIN ledger_entries e ON e.network = t.network AND e.transaction = t.transaction AND e.log_index = t.log_index AND e.treasury = t.treasury AND e.kind = 'suspense'
-		  JOIN calls c ON c.network = t.network AND c.transaction = t.transaction AND c.log_index = t.log_index AND c.treasury = t.treasury AND c.payment_state <> 'lost'
-		 WHERE t.network = on_network AND t.partner_kind = 'entry'
+		  FROM wallet_transfers t, LATERAL (
+			SELECT id, network, asset, treasury, amount, transaction, log_index, block_number FROM ledger_entries
+			 WHERE network = t.network AND transaction = t.transaction AND log_index = t.log_index AND treasury = t.treasury AND kind = 'suspense' OFFSET 0
+		       ) e
+		 WHERE t.network = on_network AND t.partner_kind = 'entry' AND EXISTS (
+			SELECT 1 FROM calls c
+			 WHERE c.network = t.network AND c.transaction = t.transaction AND c.log_index = t.log_index AND c.treasury = t.treasury AND c.payment_state <> 'lost' OFFSET 0)
 	), made AS (
 		INSERT INTO ledger_transactions (network, asset, treasury, kind, entry_id)
 		SELECT network, asset, treasury, 'suspense_claimed', id FROM claimed

@@ -95,11 +95,11 @@ func (a *App) short(ctx context.Context, open rails, k reconcile.Key, held money
 	return "", nil
 }
 
-// reconcileOn reconciles every minute until ctx ends.
+// reconcileOn reconciles every minute until ctx ends. The balances are folded first, because what is folded is known to be compared once it is.
 func (a *App) reconcileOn(ctx context.Context) {
 	failing := false
 	delivery.Every(ctx, reconcile.Every, func(ctx context.Context) {
-		err := a.reconcileBy(ctx, a.reconciler.Due)
+		err := errors.Join(ledger.Store{}.FoldDue(ctx, a.db), a.reconcileBy(ctx, a.reconciler.Due))
 		if err != nil && !failing && ctx.Err() == nil {
 			a.log.Error().Err(err).Msg("reconciliation") // once: it is tried again and again
 		}
@@ -108,7 +108,13 @@ func (a *App) reconcileOn(ctx context.Context) {
 }
 
 // reconcileNow reconciles every network at once, because somebody asks.
-func (a *App) reconcileNow(ctx context.Context) error { return a.reconcileBy(ctx, a.reconciler.Now) }
+func (a *App) reconcileNow(ctx context.Context) error {
+	err := a.reconcileBy(ctx, a.reconciler.Now)
+	if err != nil {
+		a.log.Error().Err(err).Msg("reconciliation that was asked for") // whoever asked is told that it stands here
+	}
+	return err
+}
 
 func (a *App) reconcileBy(ctx context.Context, how func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTime)

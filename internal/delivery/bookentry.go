@@ -29,7 +29,7 @@ type EntryOrder struct {
 // one is refused.
 func BookEntry(ctx context.Context, db *pgxpool.Pool, o EntryOrder, by catalog.Author, reason string) (booked ledger.Entry, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		known, err := reconcile.Store{}.Transfer(ctx, tx, o.Network, o.Transaction, o.LogIndex, o.Kind != ledger.FeeWithdrawal)
+		known, err := reconcile.Store{}.Transfer(ctx, tx, o.Network, o.Transaction, o.LogIndex, into(o.Kind))
 		switch {
 		case errors.Is(err, reconcile.ErrUnknown):
 			return refusal.New(call.NotFound, "no such transfer %s a treasury on %s is known: it is known a minute after it is final", way(o.Kind), o.Network)
@@ -38,7 +38,13 @@ func BookEntry(ctx context.Context, db *pgxpool.Pool, o EntryOrder, by catalog.A
 		case known.Partner != "":
 			return refusal.New(call.Conflict, "the transfer is booked already: it belongs to %s", known.Partner)
 		}
-		booked = ledger.Entry{Network: o.Network, Asset: known.Asset, Treasury: known.Treasury, Kind: o.Kind, Amount: known.Amount, Reason: reason, By: by.Name,
+		var to common.Address
+		if o.Kind == ledger.Moved {
+			if to, err = arrived(ctx, tx, o); err != nil {
+				return err
+			}
+		}
+		booked = ledger.Entry{Network: o.Network, Asset: known.Asset, Treasury: known.Treasury, To: to, Kind: o.Kind, Amount: known.Amount, Reason: reason, By: by.Name,
 			Transfer: ledger.Transfer{Transaction: o.Transaction, LogIndex: o.LogIndex, Block: known.Block}}
 		if _, err := (ledger.Store{}).Post(ctx, tx, booked); err != nil {
 			return err
@@ -46,6 +52,9 @@ func BookEntry(ctx context.Context, db *pgxpool.Pool, o EntryOrder, by catalog.A
 		entry := audit.Entry{Actor: string(by.Actor), By: by.Name, Action: audit.TransferBooked, Reason: reason,
 			Subject: audit.Transfer(fmt.Sprintf("%s %s/%d", o.Network, o.Transaction, o.LogIndex))}
 		after := map[string]string{"kind": string(o.Kind), "amount": known.Amount.String(), "asset": known.Asset.Hex(), "treasury": known.Treasury.Hex()}
+		if o.Kind == ledger.Moved {
+			after["to_treasury"] = to.Hex()
+		}
 		if err := entry.Changed(struct{}{}, after); err != nil {
 			return err
 		}
@@ -67,9 +76,26 @@ func BookEntry(ctx context.Context, db *pgxpool.Pool, o EntryOrder, by catalog.A
 	return booked, nil
 }
 
-func way(k ledger.EntryKind) string {
-	if k == ledger.FeeWithdrawal {
-		return "out of"
+// arrived returns the treasury into which money was moved out of another one.
+func arrived(ctx context.Context, tx pgx.Tx, o EntryOrder) (common.Address, error) {
+	known, err := reconcile.Store{}.Transfer(ctx, tx, o.Network, o.Transaction, o.LogIndex, true)
+	switch {
+	case errors.Is(err, reconcile.ErrUnknown):
+		return common.Address{}, refusal.New(call.Conflict, "the transfer did not go into another treasury of ours on %s, as far as is known", o.Network)
+	case err != nil:
+		return common.Address{}, err
+	case known.Partner != "":
+		return common.Address{}, refusal.New(call.Conflict, "what came into the other treasury is booked already: it belongs to %s", known.Partner)
 	}
-	return "into"
+	return known.Treasury, nil
+}
+
+// into says whether an entry is about what came in.
+func into(k ledger.EntryKind) bool { return k != ledger.FeeWithdrawal && k != ledger.Moved }
+
+func way(k ledger.EntryKind) string {
+	if into(k) {
+		return "into"
+	}
+	return "out of"
 }

@@ -51,7 +51,7 @@ UPDATE differences d SET ended_at = market_now()
 	WHEN 'inflow' THEN EXISTS (
 		SELECT 1 FROM wallet_transfers t
 		 WHERE t.network = d.network AND t.asset = d.asset AND t.treasury = d.treasury AND t.partner_kind = 'call'
-		   AND '0x' || encode(t.transaction, 'hex') || '/' || t.log_index = d.subject)
+		   AND t.transaction = decode(substr(split_part(d.subject, '/', 1), 3), 'hex') AND t.log_index = split_part(d.subject, '/', 2)::int OFFSET 0)
 	ELSE NOT EXISTS (SELECT 1 FROM unnest($4::text[], $5::text[]) AS s(kind, subject) WHERE s.kind = d.kind AND s.subject = d.subject) END
 RETURNING ` + diffColumnsSQL
 
@@ -73,6 +73,14 @@ VALUES ($1, $2, $3, 'reorganised', '', $4, market_now(), market_now())
 RETURNING ` + diffColumnsSQL
 
 	listDifferencesSQL = `SELECT ` + diffColumnsSQL + ` FROM differences WHERE ended_at IS NULL ORDER BY named_at DESC, id DESC LIMIT $1`
+
+	// What is seen only now, the oldest first.
+	listSuspicionsSQL = `
+SELECT 0::bigint, network, asset, treasury, kind, subject, text, since, NULL::timestamptz, NULL::timestamptz FROM suspicions x
+ WHERE NOT EXISTS (
+	SELECT 1 FROM differences d
+	 WHERE d.network = x.network AND d.asset = x.asset AND d.treasury = x.treasury AND d.kind = x.kind AND d.subject = x.subject AND d.ended_at IS NULL)
+ ORDER BY since, network, asset, treasury, kind, subject LIMIT $1`
 
 	comparedSQL = `UPDATE wallets SET compared_at = market_now() WHERE network = $1 AND asset = $2 AND treasury = $3`
 )
@@ -106,6 +114,15 @@ func (Store) Open(ctx context.Context, db postgres.DB, limit int) ([]Difference,
 	all, err := differences(ctx, db, listDifferencesSQL, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list differences: %w", err)
+	}
+	return all, nil
+}
+
+// Suspected returns what was seen at the last look and is no difference yet, the oldest first, at most limit of it. None of it has a number.
+func (Store) Suspected(ctx context.Context, db postgres.DB, limit int) ([]Difference, error) {
+	all, err := differences(ctx, db, listSuspicionsSQL, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list suspicions: %w", err)
 	}
 	return all, nil
 }

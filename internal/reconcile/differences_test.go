@@ -205,3 +205,34 @@ func TestReconciler_AfterARestoreAWalletBeginsAnew(t *testing.T) {
 		t.Errorf("%+v with %d transfers; want it opened with 500, and the two since", s, b.transfers(t))
 	}
 }
+
+// A treasury's key is replaced, and its money is moved to the new one.
+func TestReconciler_WhatMovesBetweenOurTreasuriesIsDifferentWhereItWentUntilItIsBooked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	other := common.Address{19: 9}
+	b.r.Networks[0].Treasuries = append(b.r.Networks[0].Treasuries, other)
+	b.paid(t, 900)
+	b.last(t, time.Hour)
+	moved := b.spend(t, other, 400)
+	b.last(t, time.Hour)
+	b.want(t, "moved", true, Outflow)
+	e := ledger.Entry{Network: b.key.Network, Asset: b.key.Asset, Treasury: b.key.Treasury, To: other, Kind: ledger.Moved, Amount: moved.Amount, Reason: "a new key", By: "the test",
+		Transfer: ledger.Transfer{Transaction: moved.Transaction, LogIndex: moved.LogIndex, Block: moved.BlockNumber}}
+	if _, err := (ledger.Store{}).Post(t.Context(), b.db, e); err != nil {
+		t.Fatal(err)
+	}
+	b.look(t)
+	b.want(t, "booked", false)
+	b.last(t, time.Hour)
+	b.want(t, "an hour later", false)
+	all, err := Store{}.Wallets(t.Context(), b.db)
+	if err != nil || len(all) != 2 || suspense(t, b) != "0" {
+		t.Fatalf("%+v, %v, in suspense %s; want two wallets, and nothing", all, err, suspense(t, b))
+	}
+	for _, w := range all {
+		if w.Unmatched != 0 {
+			t.Errorf("%s has %d transfers that nobody explains", w.Treasury, w.Unmatched)
+		}
+	}
+}

@@ -161,6 +161,7 @@ func (b *bench) mine(t *testing.T, blocks uint64) {
 
 func (b *bench) look(t *testing.T) {
 	t.Helper()
+	b.fold(t)
 	if err := b.r.Now(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -116,8 +116,8 @@ func (Store) find(ctx context.Context, db postgres.DB, k Key) (State, error) {
 
 // Replicas that see a wallet for the first time at once open it once.
 const openSQL = `
-INSERT INTO wallets (network, asset, treasury, opening_block, opening_balance, scanned_block, scanned_hash, held_block, held)
-VALUES ($1, $2, $3, $4, $5, $4, $6, $4, $5)
+INSERT INTO wallets (network, asset, treasury, opening_block, opening_balance, scanned_block, scanned_hash, held_block, held, agreed_block, agreed_books)
+SELECT $1, $2, $3, $4, $5, $4, $6, $4, $5, $4, upto FROM ledger_folded
 ON CONFLICT (network, asset, treasury) DO NOTHING`
 
 func (Store) open(ctx context.Context, db postgres.DB, k Key, h chain.Holding) error {
@@ -131,7 +131,8 @@ func (Store) open(ctx context.Context, db postgres.DB, k Key, h chain.Holding) e
 const (
 	// Of replicas that find it opened too early at once one opens it anew.
 	reopenSQL = `
-UPDATE wallets SET opening_block = $4, opening_balance = $5, opened_at = market_now(), scanned_block = $4, scanned_hash = $6, held_block = $4, held = $5, compared_at = NULL
+UPDATE wallets SET opening_block = $4, opening_balance = $5, opened_at = market_now(), scanned_block = $4, scanned_hash = $6, held_block = $4, held = $5, compared_at = NULL,
+       agreed_block = $4, agreed_sum = 0, agreed_books = (SELECT upto FROM ledger_folded)
  WHERE network = $1 AND asset = $2 AND treasury = $3 AND opened_at < $7`
 	forgetSQL = `DELETE FROM wallet_transfers WHERE network = $1 AND asset = $2 AND treasury = $3`
 )
@@ -153,9 +154,13 @@ func (Store) reopen(ctx context.Context, db *pgxpool.Pool, k Key, h chain.Holdin
 }
 
 const (
-	// The mark that is expected is named: of two processes that scan the same range one writes it.
+	// The mark that is expected is named: of two processes that scan the same range one writes it. Where it goes back, what is read anew is compared anew, and
+	// leaves the sum: below where it agrees the transfers are what was added up.
 	moveSQL = `
-UPDATE wallets SET scanned_block = $6, scanned_hash = $7
+UPDATE wallets w SET scanned_block = $6, scanned_hash = $7, agreed_block = least(w.agreed_block, $6),
+       agreed_sum = w.agreed_sum - CASE WHEN w.agreed_block <= $6 THEN 0 ELSE
+	(SELECT coalesce(sum(CASE direction WHEN 'in' THEN amount ELSE - amount END), 0) FROM wallet_transfers t
+	  WHERE t.network = w.network AND t.asset = w.asset AND t.treasury = w.treasury AND t.block_number > $6 AND t.block_number <= w.agreed_block) END
  WHERE network = $1 AND asset = $2 AND treasury = $3 AND scanned_block = $4 AND scanned_hash = $5`
 
 	// What a range does not have any more is dropped, and what it still has keeps its partner.

@@ -61,7 +61,7 @@ var loopEffects = map[string]string{
 	"tidy":           "answers and sign-ins that are too old are not deleted by this process. Nothing else stops",
 	"holding":        "this process holds no service for review that misbehaves; other processes do, where there are any. Calls go on",
 	"traffic":        "this process does not tell where traffic comes from. Nothing else stops",
-	"reconciliation": "this process does not hold the chain against our books; other processes do, where there are any. Calls go on",
+	"reconciliation": "this process neither holds the chain against our books nor adds up balances; other processes do, where there are any. Calls go on",
 	"rounds":         "this process probes no service that nobody buys; other processes do, where there are any. Calls go on",
 	"owners":         "who owns services, on which plan and from where, is known here up to a minute late. Calls go on",
 	"reload":         "changes of the catalog and of cooldowns that the database did not announce do not reach this process. Calls go on",
