@@ -23,6 +23,7 @@ type Reading struct {
 	Sources  []Source
 	Deferred []Deferred
 	Money    []Money
+	Books    []Balance
 }
 
 // A Source is how one source stands today.
@@ -49,11 +50,17 @@ type Money struct {
 	Closed      bool // nobody new is asked to pay there for it
 }
 
+// A Balance is what one account of the books holds of an asset, in all treasuries of a network.
+type Balance struct {
+	Network, Asset, Account string
+	Units                   float64 // base units; what is owed to somebody is below zero
+}
+
 // A reader is the collector of what the database knows.
 type reader struct {
 	read                                           Read
 	up, exhausted, pacing, used, capped, n, oldest *prometheus.Desc
-	differ, unexplained, closed                    *prometheus.Desc
+	differ, unexplained, closed, books             *prometheus.Desc
 
 	mu   sync.Mutex // held while it reads, so that of many scrapes one asks
 	at   time.Time  // of the last reading
@@ -76,12 +83,13 @@ func newReader(read Read) *reader {
 		differ:      desc("market_money_differences", "What the chain says of our treasuries and what we say, where that differs.", "network"),
 		unexplained: desc("market_money_unexplained", "Transfers into our treasuries that no call has claimed.", "network"),
 		closed:      desc("market_money_closed", "1 while nobody new is asked to pay on a network because money differs there.", "network"),
+		books:       desc("market_money_books", "Base units that an account of the books holds; what is owed to somebody is below zero.", "network", "asset", "account"),
 	}
 }
 
 // Describe sends every description.
 func (r *reader) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{r.up, r.exhausted, r.pacing, r.used, r.capped, r.n, r.oldest, r.differ, r.unexplained, r.closed} {
+	for _, d := range []*prometheus.Desc{r.up, r.exhausted, r.pacing, r.used, r.capped, r.n, r.oldest, r.differ, r.unexplained, r.closed, r.books} {
 		to <- d
 	}
 }
@@ -112,6 +120,9 @@ func (r *reader) Collect(to chan<- prometheus.Metric) {
 		gauge(r.differ, float64(m.Differences), m.Network)
 		gauge(r.unexplained, float64(m.Unexplained), m.Network)
 		gauge(r.closed, oneIf(m.Closed), m.Network)
+	}
+	for _, b := range now.Books {
+		gauge(r.books, b.Units, b.Network, b.Asset, b.Account)
 	}
 }
 

@@ -21,6 +21,7 @@ type entryView struct {
 	Network     string           `json:"network"`
 	Asset       string           `json:"asset"`
 	Treasury    string           `json:"treasury"`
+	To          string           `json:"to_treasury,omitempty"` // of what was moved between two
 	Amount      money.Amount     `json:"amount"`
 	Transaction string           `json:"transaction"`
 	LogIndex    uint             `json:"log_index"`
@@ -29,7 +30,7 @@ type entryView struct {
 	By          string           `json:"by"`
 }
 
-const entryForm = `expected {"kind": "top_up" or "fee_withdrawal", "network": text, "transaction": "0x…", "log_index": number, "reason": text}`
+const entryForm = `expected {"kind": "top_up", "fee_withdrawal" or "moved", "network": text, "transaction": "0x…", "log_index": number, "reason": text}`
 
 // bookEntry serves POST /api/v1/admin/money/entries.
 func (s *Server) bookEntry(c echo.Context) error {
@@ -45,8 +46,12 @@ func (s *Server) bookEntry(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.writeJSON(c, http.StatusOK, typeJSON, entryView{Kind: e.Kind, Network: e.Network, Asset: e.Asset.Hex(), Treasury: e.Treasury.Hex(), Amount: e.Amount,
-		Transaction: e.Transfer.Transaction.Hex(), LogIndex: e.Transfer.LogIndex, Block: e.Transfer.Block, Reason: e.Reason, By: e.By})
+	v := entryView{Kind: e.Kind, Network: e.Network, Asset: e.Asset.Hex(), Treasury: e.Treasury.Hex(), Amount: e.Amount,
+		Transaction: e.Transfer.Transaction.Hex(), LogIndex: e.Transfer.LogIndex, Block: e.Transfer.Block, Reason: e.Reason, By: e.By}
+	if e.Kind == ledger.Moved {
+		v.To = e.To.Hex()
+	}
+	return s.writeJSON(c, http.StatusOK, typeJSON, v)
 }
 
 // readEntryOrder reads what a transfer is said to be. What nobody can explain is booked by the reconciliation, and by no admin.
@@ -63,7 +68,7 @@ func readEntryOrder(body []byte) (o delivery.EntryOrder, reason string, err erro
 	}
 	transaction, err := hexutil.Decode(sent.Transaction)
 	switch {
-	case sent.Kind != ledger.TopUp && sent.Kind != ledger.FeeWithdrawal:
+	case sent.Kind != ledger.TopUp && sent.Kind != ledger.FeeWithdrawal && sent.Kind != ledger.Moved:
 		return delivery.EntryOrder{}, "", refusal.New(call.InvalidRequest, "/kind is none: "+entryForm)
 	case sent.Network == "":
 		return delivery.EntryOrder{}, "", refusal.New(call.InvalidRequest, "/network is missing: "+entryForm)

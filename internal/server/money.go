@@ -32,6 +32,9 @@ type moneyView struct {
 	Promises    []promiseView    `json:"promise_one"`
 	Wallets     []walletView     `json:"wallets"`
 	Differences []differenceView `json:"differences"`
+	Suspected   []differenceView `json:"suspected"` // what was seen, and has not lasted yet
+
+	At time.Time `json:"-"` // by the database's clock
 }
 
 // A promiseView says where all that was ever paid in one asset is. Amounts are in base units, as in all of these.
@@ -64,6 +67,8 @@ type walletView struct {
 	OpeningBalance *money.Amount           `json:"opening_balance"` // and what was there
 	Unmatched      int                     `json:"unmatched"`       // transfers that no row says why, at the moment
 	ComparedAt     *string                 `json:"compared_at"`
+
+	Looked time.Time `json:"-"` // the same as ComparedAt
 }
 
 // A differenceView is one difference that lasts.
@@ -76,6 +81,8 @@ type differenceView struct {
 	Text     string         `json:"text"`
 	Since    string         `json:"since"`
 	Closed   *string        `json:"closed_at"` // since when nobody new is asked to pay on the network; null: it closes nothing, or not yet
+
+	From, Until time.Time `json:"-"` // the same as Since and Closed
 }
 
 // showMoney serves GET /api/v1/admin/money.
@@ -89,17 +96,24 @@ func (s *Server) showMoney(c echo.Context) error {
 
 // reconcileNow serves POST /api/v1/admin/money/reconcile: it looks now, and answers what GET does then.
 func (s *Server) reconcileNow(c echo.Context) error {
-	if s.reconcile == nil {
-		return refusal.New(call.NotReady, "nothing is reconciled here")
-	}
-	if err := s.reconcile(c.Request().Context()); err != nil {
-		return refusal.New(call.NotReady, "the chain could not be held against the books just now; it is tried again every minute, and the log says why").WithCause(err)
+	if err := s.lookAtChain(c.Request().Context()); err != nil {
+		return err
 	}
 	return s.showMoney(c)
 }
 
+func (s *Server) lookAtChain(ctx context.Context) error {
+	if s.reconcile == nil {
+		return refusal.New(call.NotReady, "nothing is reconciled here")
+	}
+	if err := s.reconcile(ctx); err != nil {
+		return refusal.New(call.NotReady, "the chain could not be held against the books just now; it is tried again every minute, and the log says why").WithCause(err)
+	}
+	return nil
+}
+
 func (s *Server) readMoney(ctx context.Context) (v moneyView, err error) {
-	v = moneyView{Wrong: []string{}, Promises: []promiseView{}, Differences: []differenceView{}}
+	v = moneyView{Wrong: []string{}, Promises: []promiseView{}, Differences: []differenceView{}, Suspected: []differenceView{}}
 	wrong := func(text string, args ...any) { v.Wrong = append(v.Wrong, fmt.Sprintf(text, args...)) }
 	figures, err := delivery.PromiseOne(ctx, s.db)
 	if err != nil {
@@ -111,7 +125,10 @@ func (s *Server) readMoney(ctx context.Context) (v moneyView, err error) {
 			wrong("what was paid is not where it should be: %s", f)
 		}
 	}
-	if v.Wallets, err = s.readWallets(ctx, wrong); err != nil {
+	if v.At, err = postgres.MarketNow(ctx, s.db); err != nil {
+		return moneyView{}, err
+	}
+	if v.Wallets, err = s.readWallets(ctx, v.At, wrong); err != nil {
 		return moneyView{}, err
 	}
 	open, err := reconcile.Store{}.Open(ctx, s.db, openDifferencesMax)
@@ -119,15 +136,26 @@ func (s *Server) readMoney(ctx context.Context) (v moneyView, err error) {
 		return moneyView{}, err
 	}
 	for _, d := range open {
-		v.Differences = append(v.Differences, differenceView{Network: d.Network, Asset: d.Asset.Hex(), Treasury: d.Treasury.Hex(), Kind: d.Kind, Subject: orNull(d.Subject),
-			Text: d.Text, Since: timeJSON(d.Since), Closed: timeOrNull(d.ClosedAt)})
+		v.Differences = append(v.Differences, differenceViewOf(d))
 		// Anybody can send us money: it stands in suspense, and is shown, and nothing is wrong with that.
 		if d.Kind != reconcile.Inflow {
 			wrong("%s on %s: %s", d.Treasury, d.Network, d.Text)
 		}
 	}
+	suspected, err := reconcile.Store{}.Suspected(ctx, s.db, openDifferencesMax)
+	if err != nil {
+		return moneyView{}, err
+	}
+	for _, d := range suspected {
+		v.Suspected = append(v.Suspected, differenceViewOf(d))
+	}
 	v.OK = len(v.Wrong) == 0
 	return v, nil
+}
+
+func differenceViewOf(d reconcile.Difference) differenceView {
+	return differenceView{Network: d.Network, Asset: d.Asset.Hex(), Treasury: d.Treasury.Hex(), Kind: d.Kind, Subject: orNull(d.Subject), Text: d.Text,
+		Since: timeJSON(d.Since), Closed: timeOrNull(d.ClosedAt), From: d.Since, Until: d.ClosedAt}
 }
 
 func promiseViewOf(f delivery.Figure) promiseView {
@@ -136,7 +164,7 @@ func promiseViewOf(f delivery.Figure) promiseView {
 }
 
 // readWallets returns every wallet that the books or the chain know of, and says what is wrong with one.
-func (s *Server) readWallets(ctx context.Context, wrong func(string, ...any)) ([]walletView, error) {
+func (s *Server) readWallets(ctx context.Context, now time.Time, wrong func(string, ...any)) ([]walletView, error) {
 	balances, err := ledger.Store{}.TrialBalance(ctx, s.db)
 	if err != nil {
 		return nil, err
@@ -146,10 +174,6 @@ func (s *Server) readWallets(ctx context.Context, wrong func(string, ...any)) ([
 		return nil, err
 	}
 	known, err := reconcile.Store{}.Wallets(ctx, s.db)
-	if err != nil {
-		return nil, err
-	}
-	now, err := postgres.MarketNow(ctx, s.db)
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +193,7 @@ func (s *Server) readWallets(ctx context.Context, wrong func(string, ...any)) ([
 		view := of(w.Key)
 		view.Held, view.Block, view.OpeningBlock, view.OpeningBalance = &w.Held, &w.HeldBlock, &w.OpeningBlock, &w.OpeningBalance
 		view.Unmatched, view.ComparedAt = w.Unmatched, timeOrNull(w.ComparedAt)
+		view.Looked = w.ComparedAt
 		if last := w.LookedAt(); now.Sub(last) > comparedWithin {
 			wrong("%s on %s was not compared with the chain for %s", w.Treasury, w.Network, now.Sub(last).Round(time.Second))
 		}
