@@ -55,6 +55,12 @@ var owners = map[string][]string{
 	"ledger_balances":     {"ledger"},
 	"ledger_folded":       {"ledger"},
 
+	"wallets":          {"reconcile"},
+	"wallet_transfers": {"reconcile"},
+	"suspicions":       {"reconcile"},
+	"differences":      {"reconcile"},
+	"reconcilings":     {"reconcile"},
+
 	"accounts":          {"identity"},
 	"account_addresses": {"identity"},
 	"sessions":          {"identity"},

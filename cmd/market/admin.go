@@ -30,7 +30,7 @@ Prints a table on a terminal, and JSON where the output is piped or --json is gi
 	f.StringVar(&o.url, "url", "", "`address` of the server (default: MARKET_PUBLIC_URL, or http://127.0.0.1:4021)")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON on a terminal too")
 	cmd.AddCommand(newAdminServicesCommand(&o), newAdminStrikesCommand(&o), newAdminAuditCommand(&o), newAdminOutagesCommand(&o), newAdminNoticesCommand(&o), newAdminSourcesCommand(&o),
-		newAdminRefundsCommand(&o), newAdminReviewsCommand(&o), newAdminSwitchesCommand(&o), newAdminAccountsCommand(&o), newAdminAdminsCommand(&o))
+		newAdminMoneyCommand(&o), newAdminRefundsCommand(&o), newAdminReviewsCommand(&o), newAdminSwitchesCommand(&o), newAdminAccountsCommand(&o), newAdminAdminsCommand(&o))
 	return cmd
 }
 

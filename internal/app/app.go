@@ -24,6 +24,7 @@ import (
 	"market/internal/postgres"
 	"market/internal/pulse"
 	"market/internal/readiness"
+	"market/internal/reconcile"
 	"market/internal/secretbox"
 	"market/internal/server"
 	"market/internal/source"
@@ -61,25 +62,28 @@ type App struct {
 	now       func() time.Time // of this process, see WithClock
 
 	switches *switches.Board
-	metrics  *metrics.Metrics
-	sources  *source.Registry
-	notices  *notify.Sender
-	path     *delivery.Path
-	prober   *upstream.Prober
-	canaries *upstream.Canaries
-	guard    *delivery.Guard
-	ready    *readiness.Keeper
-	owners   *identity.Board // of services
-	terms    readiness.Terms // zero: nobody said what may be lost
-	readyAge time.Duration   // for how long what is known is used then
-	loops    *pulse.Loops
-	pace     watch.Pace
-	jobs     *river.Client[pgx.Tx]
+	// differences close a network where the chain and our books differ for too long.
+	differences *reconcile.Board
+	reconciler  *reconcile.Reconciler
+	metrics     *metrics.Metrics
+	sources     *source.Registry
+	notices     *notify.Sender
+	path        *delivery.Path
+	prober      *upstream.Prober
+	canaries    *upstream.Canaries
+	guard       *delivery.Guard
+	ready       *readiness.Keeper
+	owners      *identity.Board // of services
+	terms       readiness.Terms // zero: nobody said what may be lost
+	readyAge    time.Duration   // for how long what is known is used then
+	loops       *pulse.Loops
+	pace        watch.Pace
+	jobs        *river.Client[pgx.Tx]
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
 func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...Option) (_ *App, err error) {
-	a := &App{now: now, pace: watch.UsualPace, terms: termsOf(c), readyAge: readyAge, switches: switches.NewBoard()}
+	a := &App{now: now, pace: watch.UsualPace, terms: termsOf(c), readyAge: readyAge, switches: switches.NewBoard(), differences: reconcile.NewBoard()}
 	a.loops = pulse.New(time.Now, a.panicked)
 	background := a.begin(ctx, log)
 	for _, option := range options {
@@ -161,6 +165,7 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	a.loop(background, "holding", a.hold)
 	a.loop(background, "traffic", a.watchTraffic)
 	a.loop(background, "rounds", a.path.Walk)
+	a.loop(background, "reconciliation", a.reconcileOn)
 	a.watchAll(background, rails)
 	a.open(srv.Public(), srv.Ops())
 	return a, nil
@@ -191,8 +196,9 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		return nil, err
 	}
 	owner := uuid.Must(uuid.NewV7())
+	a.reconciler = a.newReconciler(rails, c.RestoredAt)
 	a.ready = readiness.New(rails.checks(a.db), readiness.Options{Self: owner, Own: a.terms, Fixed: a.readyAge, Pace: readyAge, Limit: readyTime, Changed: a.readyChanged,
-		Limited: rails.limited, Stopped: a.switches.Stopped})
+		Limited: rails.limited, Stopped: a.stopped})
 	a.path = delivery.NewPath(delivery.Config{
 		Owner: owner, DB: a.db, Recorder: delivery.NewRecorder(a.db, a.jobs, policy, c.Cooldown, c.Retention), Catalog: listings, Upstream: client, Prober: a.prober,
 		Board: board, Ready: a.ready, Rails: rails.delivery(), Now: a.now, PublicURL: a.publicURL, Plans: plan.NewTerms(c.Plans, c.FeeBPS, c.Retention), PlanOf: a.planOf, OnFullRound: a.metrics.FullRound, RestoredAt: c.RestoredAt,
@@ -207,7 +213,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices, Switches: a.switches, Plans: c.Plans,
-		SignIns: signIns(signIn, rails, box),
+		Reconcile: a.reconcileNow, SignIns: signIns(signIn, rails, box),
 	}), nil
 }
 
@@ -226,6 +232,8 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			return errors.Join(a.sources.Load(ctx, a.db), a.resumeRefunds(ctx, open), a.releaseLetters(ctx))
 		case switches.Channel:
 			return a.switches.Load(ctx, a.db)
+		case reconcile.Channel:
+			return a.differences.Load(ctx, a.db)
 		case identity.Channel:
 			return a.owners.Load(ctx, a.db)
 		}
@@ -236,7 +244,7 @@ func (a *App) watch(background context.Context, databaseURL string, listings *ca
 			a.log.Error().Err(err).Str("channel", channel).Msg("snapshot not reloaded; the old one stays")
 		}
 	}
-	channels := []string{channelCatalog, channelCooldowns, source.Channel, switches.Channel, identity.Channel}
+	channels := []string{channelCatalog, channelCooldowns, source.Channel, switches.Channel, reconcile.Channel, identity.Channel}
 	for _, channel := range channels {
 		if err := load(channel); err != nil {
 			return err

@@ -3,10 +3,12 @@ package app
 import (
 	"context"
 
+	"market/internal/ledger"
 	"market/internal/letter"
 	"market/internal/metrics"
 	"market/internal/notify"
 	"market/internal/postgres"
+	"market/internal/reconcile"
 	"market/internal/refund"
 )
 
@@ -38,6 +40,19 @@ func (a *App) readMetrics(ctx context.Context) (read metrics.Reading, err error)
 		return read, err
 	}
 	read.Deferred = append(read.Deferred, notices, letters)
+	counts, err := reconcile.Store{}.Counts(ctx, a.db)
+	if err != nil {
+		return read, err
+	}
+	for _, c := range counts {
+		read.Money = append(read.Money, metrics.Money{Network: c.Network, Differences: c.Differ, Unexplained: c.Inflows, Closed: c.Closed})
+	}
+	// Promise 1 from the books, because what is folded is added up already: adding up all calls is for a person who asks, not for every scrape.
+	books, err := ledger.Store{}.TrialBalance(ctx, a.db)
+	if err != nil {
+		return read, err
+	}
+	read.Books = booksOf(books)
 	return read, nil
 }
 
@@ -49,4 +64,21 @@ func refundsWaiting(ctx context.Context, db postgres.DB) (map[string]int, error)
 		counts[w.Source] = w.N
 	}
 	return counts, err
+}
+
+// booksOf adds up balances over the treasuries of a network, in the order in which they come.
+func booksOf(all []ledger.Balance) []metrics.Balance {
+	var books []metrics.Balance
+	at := map[metrics.Balance]int{}
+	for _, b := range all {
+		key := metrics.Balance{Network: b.Network, Asset: b.Asset.Hex(), Account: string(b.Account)}
+		i, there := at[key]
+		if !there {
+			i = len(books)
+			at[key], books = i, append(books, key)
+		}
+		units, _ := b.Amount.Big().Float64()
+		books[i].Units += units
+	}
+	return books
 }

@@ -33,41 +33,46 @@ const (
 	RefundRetried  Action = "refund_retried"  // a refund that could not be sent is tried again
 	ReviewRefunded Action = "review_refunded" // a call that was up for review after a restore is given back
 	ReviewServed   Action = "review_served"   // and one may be served after all
+
+	// TransferBooked is that an admin said what a transfer of a treasury was.
+	TransferBooked Action = "transfer_booked"
 )
 
 // Actions returns every action.
 func Actions() []Action {
 	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked, SessionEnded, KeyMade, KeyRevoked,
-		RefundRetried, ReviewRefunded, ReviewServed}
+		RefundRetried, ReviewRefunded, ReviewServed, TransferBooked}
 }
 
 // A Kind is what a decision can be about.
 type Kind string
 
 const (
-	KindStrike  Kind = "strike"
-	KindService Kind = "service"
-	KindSource  Kind = "source"
-	KindSwitch  Kind = "switch"
-	KindAccount Kind = "account"
-	KindAdmin   Kind = "admin"
-	KindRefund  Kind = "refund"
-	KindCall    Kind = "call"
+	KindStrike   Kind = "strike"
+	KindService  Kind = "service"
+	KindSource   Kind = "source"
+	KindSwitch   Kind = "switch"
+	KindAccount  Kind = "account"
+	KindAdmin    Kind = "admin"
+	KindRefund   Kind = "refund"
+	KindCall     Kind = "call"
+	KindTransfer Kind = "transfer"
 )
 
 // Kinds returns every kind.
 func Kinds() []Kind {
-	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin, KindRefund, KindCall}
+	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin, KindRefund, KindCall, KindTransfer}
 }
 
 // A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source or of a switch, the id of an account,
-// the wallet of an admin, the id of a call, also for its refund.
+// the wallet of an admin, the id of a call, also for its refund, the network of a transfer
+// with its transaction and log index.
 type Subject struct {
 	Kind Kind
 	Name string
 }
 
-// Strike, Service, Source, Switch, Account, Admin, Refund and Call name a subject.
+// Strike, Service, Source, Switch, Account, Admin, Refund, Call and Transfer name a subject.
 func Strike(id uuid.UUID) Subject  { return Subject{KindStrike, id.String()} }
 func Service(slug string) Subject  { return Subject{KindService, slug} }
 func Source(name string) Subject   { return Subject{KindSource, name} }
@@ -76,6 +81,7 @@ func Account(id uuid.UUID) Subject { return Subject{KindAccount, id.String()} }
 func Admin(wallet string) Subject  { return Subject{KindAdmin, wallet} }
 func Refund(of uuid.UUID) Subject  { return Subject{KindRefund, of.String()} }
 func Call(id uuid.UUID) Subject    { return Subject{KindCall, id.String()} }
+func Transfer(name string) Subject { return Subject{KindTransfer, name} }
 
 // An Entry is one decision.
 type Entry struct {

@@ -19,17 +19,19 @@ type EntryKind string
 const (
 	TopUp         EntryKind = "top_up"         // the operator put money into a treasury: treasury to operator
 	FeeWithdrawal EntryKind = "fee_withdrawal" // and took earned fees out of it: fees to treasury
+	Moved         EntryKind = "moved"          // and moved some from one treasury into another: of each, with the operator
 	Unexplained   EntryKind = "suspense"       // something came in that belongs to no call: treasury to suspense
 )
 
 // EntryKinds returns every kind.
-func EntryKinds() []EntryKind { return []EntryKind{TopUp, FeeWithdrawal, Unexplained} }
+func EntryKinds() []EntryKind { return []EntryKind{TopUp, FeeWithdrawal, Moved, Unexplained} }
 
 // An Entry is one transfer that belongs to no call, as somebody booked it.
 type Entry struct {
 	Network  string
 	Asset    common.Address
 	Treasury common.Address
+	To       common.Address // the other treasury, of what was moved; zero: of nothing else
 	Kind     EntryKind
 	Amount   money.Amount // above zero, whichever way it went
 	Transfer Transfer
@@ -48,8 +50,8 @@ var (
 
 // The row's trigger posts it, and bounds a withdrawal by the fees, whoever else withdraws.
 const postSQL = `
-INSERT INTO ledger_entries (network, asset, treasury, kind, amount, transaction, log_index, block_number, reason, by)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO ledger_entries (network, asset, treasury, kind, amount, transaction, log_index, block_number, reason, by, to_treasury)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 RETURNING id`
 
 // Post books an entry and returns its number. ErrAboveFees, ErrBooked and ErrEntry: nothing was written, and a transaction that db is has failed.
@@ -57,8 +59,12 @@ func (Store) Post(ctx context.Context, db postgres.DB, e Entry) (id int64, err e
 	if e.Transfer.Transaction == (common.Hash{}) || e.Transfer.LogIndex > math.MaxInt32 || e.Transfer.Block > math.MaxInt64 {
 		return 0, fmt.Errorf("book %s of %s: %w: its transfer", e.Kind, e.Amount, ErrEntry)
 	}
+	var to []byte
+	if e.To != (common.Address{}) {
+		to = e.To[:]
+	}
 	err = db.QueryRow(ctx, postSQL, e.Network, e.Asset[:], e.Treasury[:], e.Kind, e.Amount, e.Transfer.Transaction[:],
-		int32(e.Transfer.LogIndex), int64(e.Transfer.Block), e.Reason, e.By).Scan(&id) //nolint:gosec // bounded above
+		int32(e.Transfer.LogIndex), int64(e.Transfer.Block), e.Reason, e.By, to).Scan(&id) //nolint:gosec // bounded above
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case refused.ConstraintName == "ledger_entries_within_fees":

@@ -11,6 +11,7 @@ import (
 
 	"market/internal/ledger"
 	"market/internal/money"
+	"market/internal/postgres/pgtest"
 )
 
 // lockNotAvailable is what the database says where a fold did not get its moment.
@@ -51,6 +52,57 @@ func TestStore_Fold_ChangesNoBalance(t *testing.T) {
 		t.Errorf("the shares of one call that is folded and one that is not: %+v, %v", mine, err)
 	}
 	s.sound(t)
+}
+
+// However many replicas come to it, one folds in a pause, and the next one comes after it.
+func TestStore_FoldDue_HasOneTurnAPause(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	pgtest.Freeze(t, s.db)
+	s.served(t)
+	before := s.trial(t)
+	due := func() {
+		t.Helper()
+		if err := books.FoldDue(t.Context(), s.db); err != nil {
+			t.Fatal(err)
+		}
+	}
+	due()
+	if n := s.count(t, tailSQL); n != 0 {
+		t.Fatalf("%d are not folded by the first, want none", n)
+	}
+	if after := s.trial(t); !maps.Equal(before, after) {
+		t.Errorf("after it %v, want %v", after, before)
+	}
+	s.served(t)
+	due()
+	if s.count(t, tailSQL) == 0 {
+		t.Error("a second one in the same pause folded too")
+	}
+	pgtest.Shift(t, s.db, ledger.FoldEvery)
+	due()
+	if n := s.count(t, tailSQL); n != 0 {
+		t.Errorf("%d are not folded after the pause, want none", n)
+	}
+	s.sound(t)
+}
+
+// A fold that is not given its moment is no error: the next one asks again.
+func TestStore_FoldDue_LeavesToTheNextWhatItDidNotGet(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.served(t)
+	tx, err := s.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE ledger_transactions IN ROW EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	if err := books.FoldDue(t.Context(), s.db); err != nil || s.count(t, tailSQL) == 0 {
+		t.Errorf("%v; want no error, and nothing folded", err)
+	}
 }
 
 // A number below the watermark whose transaction commits later would be in no balance.

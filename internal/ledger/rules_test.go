@@ -2,10 +2,12 @@ package ledger_test
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -110,6 +112,36 @@ func TestStore_Post_BooksBothSides(t *testing.T) {
 	}
 }
 
+// What moves between two treasuries is in the books of both, and each of them sums to zero.
+func TestStore_Post_BooksInBothTreasuriesWhatMovesBetweenThem(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.served(t)
+	e := entry(ledger.Moved, 100)
+	e.To = common.Address{19: 9}
+	s.post(t, e)
+	all, err := books.TrialBalance(t.Context(), s.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[common.Address]map[ledger.Account]string{e.Treasury: {}, e.To: {}}
+	for _, b := range all {
+		if b.Amount.Sign() != 0 {
+			got[b.Treasury][b.Account] = b.Amount.String()
+		}
+	}
+	want := map[common.Address]map[ledger.Account]string{
+		e.Treasury: {ledger.Treasury: "9901", ledger.Operator: "100", ledger.Fees: fee, ledger.Provider: share},
+		e.To:       {ledger.Treasury: "100", ledger.Operator: "-100"},
+	}
+	for treasury, accounts := range want {
+		if !maps.Equal(got[treasury], accounts) {
+			t.Errorf("the books of %s: %v, want %v", treasury, got[treasury], accounts)
+		}
+	}
+	s.sound(t)
+}
+
 func TestStore_Post_RefusesWhatIsNoEntry(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -125,6 +157,9 @@ func TestStore_Post_RefusesWhatIsNoEntry(t *testing.T) {
 		"no kind":                   {func(e *ledger.Entry) { e.Kind = "" }, ledger.ErrEntry},
 		"no transfer":               {func(e *ledger.Entry) { e.Transfer = ledger.Transfer{} }, ledger.ErrEntry},
 		"nothing":                   {func(e *ledger.Entry) { e.Amount = money.Amount{} }, ledger.ErrEntry},
+		"moved, and nowhere":        {func(e *ledger.Entry) { e.Kind = ledger.Moved }, ledger.ErrEntry},
+		"moved to where it was":     {func(e *ledger.Entry) { e.Kind, e.To = ledger.Moved, e.Treasury }, ledger.ErrEntry},
+		"put in, and elsewhere too": {func(e *ledger.Entry) { e.To = common.Address{19: 9} }, ledger.ErrEntry},
 		"a withdrawal without fees": {func(e *ledger.Entry) { e.Kind = ledger.FeeWithdrawal }, ledger.ErrAboveFees},
 	} {
 		e := entry(ledger.TopUp, 100)

@@ -107,7 +107,8 @@ func TestMetrics_GaugesAreWhatTheDatabaseKnows(t *testing.T) {
 	t.Parallel()
 	m := New(func(context.Context) (Reading, error) {
 		return Reading{Sources: []Source{{Name: "facilitator/hosted", Out: true, Used: 42, Cap: 15_000}, {Name: "rpc/eip155:1/node.example", Wait: 5 * time.Second}},
-			Deferred: []Deferred{{What: "refunds", N: 3, Oldest: time.Hour}}}, nil
+			Deferred: []Deferred{{What: "refunds", N: 3, Oldest: time.Hour}}, Money: []Money{{Network: "eip155:1", Differences: 2, Unexplained: 5, Closed: true}},
+			Books: []Balance{{Network: "eip155:1", Asset: "0xA0", Account: "fees", Units: -7}}}, nil
 	})
 	got := scrape(t, m)
 	expectValues(t, got, map[string]float64{
@@ -117,6 +118,10 @@ func TestMetrics_GaugesAreWhatTheDatabaseKnows(t *testing.T) {
 		"market_source_cap{source=facilitator/hosted}":                   15_000,
 		"market_source_exhausted{source=rpc/eip155:1/node.example}":      0,
 		"market_source_pacing_seconds{source=rpc/eip155:1/node.example}": 5,
+		"market_money_differences{network=eip155:1}":                     2,
+		"market_money_unexplained{network=eip155:1}":                     5,
+		"market_money_closed{network=eip155:1}":                          1,
+		"market_money_books{account=fees,asset=0xA0,network=eip155:1}":   -7,
 		"market_deferred{what=refunds}":                                  3,
 		"market_deferred_oldest_seconds{what=refunds}":                   3600,
 		"market_source_used{source=rpc/eip155:1/node.example}":           0,

@@ -40,7 +40,8 @@ func Conditions() []Kind {
 
 // Kinds are all kinds that there are.
 func Kinds() []Kind {
-	return append(Conditions(), SourceOut, GuardReached, ChannelOut, Test, OwnOutage, ServiceHeld, HoldingStopped, OwnTraffic, UnattributedTraffic)
+	return append(Conditions(), SourceOut, GuardReached, ChannelOut, Test, OwnOutage, ServiceHeld, HoldingStopped, OwnTraffic, UnattributedTraffic,
+		MoneyDiffers, MoneyStopsNetwork, MoneyUnexplained)
 }
 
 const openSubjectsSQL = `SELECT kind, subject FROM notices WHERE kind = ANY($1) AND settled_at IS NULL AND calm_since IS NULL ORDER BY raised_at, id LIMIT $2`

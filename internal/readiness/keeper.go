@@ -29,7 +29,7 @@ type Options struct {
 	// Limited tells from memory why nobody takes work on a network now; nil where somebody does. It is asked each time, because it ends to the second, and
 	// is no news for Changed: whoever keeps it tells of it. Nil: no network is ever limited.
 	Limited func(network string) error
-	// Stopped tells from memory why an admin has stopped a network; nil where nobody has. It is asked each time, and is no news for Changed. Nil: none ever is.
+	// Stopped tells from memory why an admin, or a difference in the books, has stopped a network; nil where nothing has. It is asked each time, and is no news for Changed. Nil: none ever is.
 	Stopped func(network string) error
 	// Changed hears when a network is no longer ready, with the reason, and when it is again, with nil. One that becomes ready at the start is no news.
 	Changed func(network string, err error)

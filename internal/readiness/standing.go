@@ -43,7 +43,7 @@ const (
 	_ Cause = iota
 	// CauseUnknown is that nobody checks the network.
 	CauseUnknown
-	// CauseStopped is that an admin has switched it off.
+	// CauseStopped is that an admin has switched it off, or that the books differ there.
 	CauseStopped
 	// CauseLimited is that a source which is needed takes no work.
 	CauseLimited

@@ -90,6 +90,7 @@ var deeds = map[audit.Action]string{
 	audit.RefundRetried:  "Tried again",
 	audit.ReviewRefunded: "Refunded after a restore",
 	audit.ReviewServed:   "Let be served after a restore",
+	audit.TransferBooked: "Booked",
 }
 
 func auditOnPageOf(e audit.Entry) auditOnPage {

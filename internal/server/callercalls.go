@@ -71,10 +71,10 @@ func callStates(word string) ([]call.State, error) {
 	return nil, badParameter("state", "is no state of a call, and not "+stateOpen)
 }
 
-// A ledger is one of the two lists of a wallet, read a page at a time.
-type ledger func(ctx context.Context, before call.ID, limit int) ([]delivery.Record, error)
+// A callerLedger is one of the two lists of a wallet, read a page at a time.
+type callerLedger func(ctx context.Context, before call.ID, limit int) ([]delivery.Record, error)
 
-func (s *Server) callsLedger(payer common.Address, state string) (ledger, error) {
+func (s *Server) callsLedger(payer common.Address, state string) (callerLedger, error) {
 	states, err := callStates(state)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *Server) callsLedger(payer common.Address, state string) (ledger, error)
 	}, nil
 }
 
-func (s *Server) refundsLedger(payer common.Address, state string) (ledger, error) {
+func (s *Server) refundsLedger(payer common.Address, state string) (callerLedger, error) {
 	if state != "" && !slices.Contains(refund.States(), refund.State(state)) {
 		return nil, badParameter("state", "is no state of a refund")
 	}
@@ -101,7 +101,7 @@ func (s *Server) callerRefunds(c echo.Context) error {
 	return s.writeLedger(c, "refunds", s.refundsLedger)
 }
 
-func (s *Server) writeLedger(c echo.Context, name string, of func(common.Address, string) (ledger, error)) error {
+func (s *Server) writeLedger(c echo.Context, name string, of func(common.Address, string) (callerLedger, error)) error {
 	c.Response().Header().Set("Vary", "Accept")
 	page, err := readPage(c, "state", "format")
 	if err != nil {

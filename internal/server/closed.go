@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"market/internal/catalog"
+	"market/internal/reconcile"
 	"market/internal/source"
 	"market/internal/switches"
 )
@@ -59,6 +60,9 @@ const keptForOthers = "what is left of the limit of the day that we set is kept 
 func publicWhy(err error) string {
 	if errors.Is(err, switches.ErrStopped) {
 		return switches.ErrStopped.Error() + "."
+	}
+	if errors.Is(err, reconcile.ErrDifferent) {
+		return reconcile.ErrDifferent.Error() + ", and nobody is asked to pay there until that is done."
 	}
 	limit, ok := errors.AsType[*source.LimitError](err)
 	if !ok {

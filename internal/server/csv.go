@@ -63,7 +63,7 @@ func inert(cell string) string {
 }
 
 // writeCSV sends a list as a file, as it is read. One that cannot be read to its end is broken off, because a file that ends looks whole.
-func (s *Server) writeCSV(c echo.Context, name string, before call.ID, read ledger) error {
+func (s *Server) writeCSV(c echo.Context, name string, before call.ID, read callerLedger) error {
 	ctx := c.Request().Context()
 	records, err := read(ctx, before, csvBatch)
 	if err != nil {

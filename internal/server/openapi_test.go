@@ -23,6 +23,7 @@ import (
 	"market/internal/money"
 	"market/internal/payment"
 	"market/internal/plan"
+	"market/internal/reconcile"
 	"market/internal/refund"
 	"market/internal/refusal"
 )
@@ -125,6 +126,7 @@ func TestOpenAPI_ItsWordsAreThoseOfTheCode(t *testing.T) {
 		"/components/schemas/Action":                                words(audit.Actions()),
 		"/components/schemas/ProviderNotice/properties/kind":        words(letter.Kinds()),
 		"/components/schemas/Sending/properties/channel":            words(letter.Channels()),
+		"/components/schemas/MoneyDifference/properties/kind":       words(reconcile.Kinds()),
 		"/components/schemas/SourceState":                           words(sourceStates),
 		"/components/schemas/AuditEntry/properties/subject_kind":    words(audit.Kinds()),
 		"/components/headers/Market-Outcome/schema":                 append(words(call.Outcomes()), outcomePending),
@@ -213,6 +215,8 @@ var views = map[string]reflect.Type{
 	"Service": reflect.TypeFor[serviceView](), "Probe": reflect.TypeFor[probeView](), "Check": reflect.TypeFor[checkView](), "Endpoint": reflect.TypeFor[endpointView](),
 	"Capacity": reflect.TypeFor[capacityView](),
 	"Call":     reflect.TypeFor[callView](), "Problem": reflect.TypeFor[problem](), "CallLink": reflect.TypeFor[callLink](),
+	"MoneyStanding": reflect.TypeFor[moneyView](), "MoneyPromise": reflect.TypeFor[promiseView](), "MoneyWallet": reflect.TypeFor[walletView](),
+	"MoneyDifference": reflect.TypeFor[differenceView](), "MoneyEntry": reflect.TypeFor[entryView](),
 	"Money": reflect.TypeFor[money.Money](), "Payment": reflect.TypeFor[paidJSON](), "Refund": reflect.TypeFor[refundJSON](),
 	"Field": reflect.TypeFor[refusal.Field](), "Challenge": reflect.TypeFor[challengeBody](), "Strike": reflect.TypeFor[strikeView](),
 	"TermsV1": reflect.TypeFor[payment.V1Requirements](), "Resource": reflect.TypeFor[payment.Resource](),

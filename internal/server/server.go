@@ -58,8 +58,10 @@ type Config struct {
 	Notices Notices      // to the operator; nil: there is no channel
 	// Switches are those of the operator that are on, as this process knows them; nil: it has no use for them.
 	Switches *switches.Board
-	SignIns  *identity.SignIns
-	Plans    plan.Table // of the accounts that list services
+	// Reconcile holds the chain against the books now; nil: nothing is reconciled here.
+	Reconcile func(ctx context.Context) error
+	SignIns   *identity.SignIns
+	Plans     plan.Table // of the accounts that list services
 }
 
 // Server is the public door and the operations door.
@@ -89,6 +91,7 @@ type Server struct {
 	metrics    http.Handler
 	notices    Notices
 	switches   *switches.Board
+	reconcile  func(ctx context.Context) error
 	identities identity.Store
 	signIns    *identity.SignIns
 	tries      tries // to sign in with the admin token
@@ -106,7 +109,7 @@ func New(c Config) *Server {
 		path: c.Path, review: c.Review, guard: c.Guard, db: c.DB, catalog: c.Catalog, secrets: c.Secrets, rules: c.Rules, upstream: c.Upstream, ready: c.Ready, networks: c.Networks,
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
-		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices, switches: c.Switches,
+		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices, switches: c.Switches, reconcile: c.Reconcile,
 		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, store: catalog.Store{Plans: c.Plans},
 		challenges: tries{max: challengesMax}, entries: tries{max: signInsMax}, badTokens: tries{max: badTokensMax},
 		writes: triesOf[uuid.UUID]{max: writesMax, window: writesWindow},

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"market/internal/notify"
+	"market/internal/reconcile"
 	"market/internal/source"
 	"market/internal/switches"
 )
@@ -39,11 +40,11 @@ func toldBySource(why error) bool {
 }
 
 // networks says of each network whether payments are taken on it. Where that is because a source is out, the source's own notice has told it, and where
-// the operator stopped it, that of the switch.
+// the operator stopped it, that of the switch; where the books differ, theirs.
 func networks(verdicts map[string]error) []finding {
 	var found []finding
 	for network, why := range verdicts {
-		if why == nil || toldBySource(why) || errors.Is(why, switches.ErrStopped) {
+		if why == nil || toldBySource(why) || errors.Is(why, switches.ErrStopped) || errors.Is(why, reconcile.ErrDifferent) {
 			continue
 		}
 		found = append(found, finding{key: key{notify.NetworkNotReady, network}, bad: true, told: notify.Outage{

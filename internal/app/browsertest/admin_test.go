@@ -161,12 +161,13 @@ func TestAdminPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.signIn()
 	b.reads("No service is under strike.")
 	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/switches", "/admin/accounts",
-		"/admin/admins", "/admin/refunds")
+		"/admin/admins", "/admin/refunds", "/admin/money")
 	openOffice(t, full)
 	openTill(t, full)
 	views = append(views, adminViews(full, "", "/admin", "/admin/strikes", "/admin/strikes/evil", "/admin/strikes/weather", "/admin/strikes/gone?done=suspend",
 		"/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/switches", "/admin/accounts",
-		"/admin/accounts?wallet=nonsense", "/admin/admins", "/admin/strikes/nobody", "/admin/refunds", "/admin/refunds?state=confirmed", "/admin/refunds?done=refund")...)
+		"/admin/accounts?wallet=nonsense", "/admin/admins", "/admin/strikes/nobody", "/admin/refunds", "/admin/refunds?state=confirmed", "/admin/refunds?done=refund",
+		"/admin/money")...)
 	for _, v := range views {
 		b.check(v, axe)
 	}
