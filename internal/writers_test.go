@@ -55,6 +55,11 @@ var owners = map[string][]string{
 	"ledger_balances":     {"ledger"},
 	"ledger_folded":       {"ledger"},
 
+	"payouts":           {"payout"},
+	"payout_items":      {"payout"},
+	"payout_signatures": {"payout"},
+	"payout_addresses":  {"payout"},
+
 	"accounts":          {"identity"},
 	"account_addresses": {"identity"},
 	"sessions":          {"identity"},
