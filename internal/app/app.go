@@ -20,6 +20,7 @@ import (
 	"market/internal/identity"
 	"market/internal/metrics"
 	"market/internal/notify"
+	"market/internal/payout"
 	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/pulse"
@@ -75,6 +76,7 @@ type App struct {
 	loops    *pulse.Loops
 	pace     watch.Pace
 	jobs     *river.Client[pgx.Tx]
+	payouts  *payout.Maker
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
@@ -129,7 +131,8 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails.refund(a.refunded), a.notices, letters, log); err != nil {
+	a.payouts = payout.NewMaker(a.db, rails.payout(), c.Plans)
+	if a.jobs, err = newJobs(a.db, rails.refund(a.refunded), rails.payout(), a.payouts, a.notices, letters, log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))

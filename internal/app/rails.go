@@ -15,6 +15,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/facilitator"
 	"market/internal/payment"
+	"market/internal/payout"
 	"market/internal/refund"
 )
 
@@ -106,6 +107,15 @@ func (r rail) treasuries() []common.Address {
 	all := []common.Address{r.treasury.Address()}
 	for _, k := range r.retired {
 		all = append(all, k.Address())
+	}
+	return all
+}
+
+// wallets returns every address of ours: the treasuries, and what pays gas.
+func (r rail) wallets() []common.Address {
+	all := r.treasuries()
+	if r.gas != (common.Address{}) {
+		all = append(all, r.gas)
 	}
 	return all
 }
@@ -206,12 +216,8 @@ func (rs rails) networks() []chain.Network {
 func (rs rails) delivery() []delivery.Rail {
 	var out []delivery.Rail
 	for _, r := range rs {
-		wallets := r.treasuries()
-		if r.gas != (common.Address{}) {
-			wallets = append(wallets, r.gas)
-		}
 		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Units: r.failover, Words: r.words, Treasury: r.treasury.Address(),
-			Ours: wallets, Gas: r.gas})
+			Ours: r.wallets(), Gas: r.gas})
 	}
 	return out
 }
@@ -240,6 +246,28 @@ func (u refundUnits) Reserve(ctx context.Context, unitOf string) (refund.Reserva
 		return nil, err
 	}
 	return reserved, nil
+}
+
+// payout returns what pays providers on each rail.
+func (rs rails) payout() map[string]payout.Rail {
+	out := map[string]payout.Rail{}
+	for _, r := range rs {
+		out[r.network.ID] = payout.Rail{Network: r.network, Node: r.node, Sender: r.sender, Units: payoutUnits{r.failover},
+			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...), Ours: r.wallets()}
+	}
+	return out
+}
+
+// payoutUnits are the units of a network as payouts use them.
+type payoutUnits struct{ *facilitator.Failover }
+
+// Reserve sets one aside for a payout.
+func (u payoutUnits) Reserve(ctx context.Context) (sending context.Context, end func(), err error) {
+	reserved, err := u.ReservePayout(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return reserved.In(ctx), reserved.End, nil
 }
 
 // limited says from memory why nobody settles on a network now; nil where somebody does.
