@@ -209,7 +209,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 	return server.New(server.Config{
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
-		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices, Switches: a.switches, Plans: c.Plans,
+		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices, Switches: a.switches, Plans: c.Plans, Payouts: a.payouts,
 		SignIns: signIns(signIn, rails, box),
 	}), nil
 }

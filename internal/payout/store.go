@@ -159,3 +159,34 @@ func (Store) Waiting(ctx context.Context, db postgres.DB, networks []string) (n 
 	}
 	return n, nil
 }
+
+// Parked are the payouts of one network that are not paid by themselves.
+type Parked struct {
+	Network string
+	Count   int
+	Oldest  time.Duration // since it was made
+	Why     string        // of the most of them
+}
+
+// What was tried often counts too: nobody knows whether it ends by itself. What is held or stopped waits for somebody who knows of it.
+const parkedSQL = `
+SELECT network, count(*)::int, market_now() - min(made_at), mode() WITHIN GROUP (ORDER BY why)
+  FROM payouts
+ WHERE (state = 'parked' OR state NOT IN ('confirmed', 'cancelled') AND attempts >= $1) AND NOT held AND payout_stopped(account_id) = ''
+ GROUP BY network ORDER BY network LIMIT 100`
+
+// parkedAttempts is how often a payout is tried until it counts as one that does not get through by itself.
+const parkedAttempts = 20
+
+// Parked counts the payouts that are parked, or do not get through.
+func (Store) Parked(ctx context.Context, db postgres.DB) ([]Parked, error) {
+	rows, err := db.Query(ctx, parkedSQL, parkedAttempts)
+	if err != nil {
+		return nil, fmt.Errorf("count parked payouts: %w", err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Parked])
+	if err != nil {
+		return nil, fmt.Errorf("count parked payouts: %w", err)
+	}
+	return all, nil
+}

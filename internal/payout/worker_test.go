@@ -365,3 +365,24 @@ func TestWorker_WhatSendsTakesNoWorkItWaitsForThatAndIsDueWhenItDoes(t *testing.
 	}
 	s.want(t, p, "it works again", StateOwed, 0, 0)
 }
+
+func TestStore_Parked_CountsWhatDoesNotGetThroughAndNotWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	s, p := owed(t, 1)
+	want := func(when string, n int) {
+		t.Helper()
+		all, err := Store{}.Parked(t.Context(), s.db)
+		if err != nil || len(all) != n {
+			t.Errorf("%s: %+v, %v; want %d networks", when, all, err, n)
+		}
+	}
+	want("when it is made", 0)
+	s.exec(t, `UPDATE payouts SET attempts = $2 WHERE id = $1`, p.ID, parkedAttempts-1)
+	want("tried often", 0)
+	s.exec(t, `UPDATE payouts SET attempts = $2 WHERE id = $1`, p.ID, parkedAttempts)
+	want("tried too often", 1)
+	s.exec(t, `UPDATE payouts SET state = 'parked', attempts = 0, why = 'blocked' WHERE id = $1`, p.ID)
+	want("parked", 1)
+	s.exec(t, `UPDATE payouts SET held = true WHERE id = $1`, p.ID)
+	want("held", 0)
+}

@@ -32,6 +32,20 @@ var decided = map[string]struct {
 	"GET /api/v1/caller/calls":   {account, ""},
 	"GET /api/v1/caller/refunds": {account, ""},
 
+	"GET /api/v1/provider/payout-address":            {account, identity.AccountRead},
+	"PUT /api/v1/provider/payout-address":            {account, ""},
+	"GET /api/v1/provider/earnings":                  {account, identity.AccountRead},
+	"GET /api/v1/provider/payouts":                   {account, identity.AccountRead},
+	"POST /api/v1/provider/payouts":                  {account, ""},
+	"GET /api/v1/provider/payouts/:number/statement": {account, identity.AccountRead},
+
+	"GET /api/v1/admin/payouts":              {admin, ""},
+	"POST /api/v1/admin/payouts":             {admin, ""},
+	"POST /api/v1/admin/payouts/:id/hold":    {admin, ""},
+	"POST /api/v1/admin/payouts/:id/release": {admin, ""},
+	"POST /api/v1/admin/payouts/:id/retry":   {admin, ""},
+	"POST /api/v1/admin/payouts/:id/cancel":  {admin, ""},
+
 	"POST /api/v1/services":                          {seller, identity.ServicesWrite},
 	"PATCH /api/v1/services/:slug":                   {owner, identity.ServicesWrite},
 	"DELETE /api/v1/services/:slug":                  {owner, identity.ServicesWrite},
