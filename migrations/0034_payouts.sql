@@ -181,6 +181,11 @@ SELECT p.owner AS account_id, t.network, t.asset, t.treasury, p.transaction_id, 
  WHERE p.account = 'provider' AND p.owner IS NOT NULL
    AND NOT EXISTS (SELECT 1 FROM payout_items i WHERE i.transaction_id = p.transaction_id AND i.line = p.line AND NOT i.released);
 
+-- What a treasury owes to providers is read of the balances, less what stands at a block or above, and what the chain took back. Both are few, and a row comes
+-- into these when its call has ended long ago.
+CREATE INDEX calls_final_by_block ON calls (network, block_number) WHERE payment_state = 'final';
+CREATE INDEX calls_lost ON calls (id) WHERE payment_state = 'lost';
+
 -- What accounts have to get in all, of the folded balances: cheap, and enough to tell who is worth a look.
 CREATE VIEW payout_standing AS
 SELECT l.owner AS account_id, a.plan, l.network, l.asset, l.treasury, - l.amount AS amount

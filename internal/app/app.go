@@ -131,8 +131,8 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
-	a.payouts = payout.NewMaker(a.db, rails.payout(), c.Plans)
-	if a.jobs, err = newJobs(a.db, rails.refund(a.refunded), rails.payout(), a.payouts, a.notices, letters, log); err != nil {
+	a.payouts = payout.NewMaker(a.db, rails.payout(a.db), c.Plans)
+	if a.jobs, err = newJobs(a.db, rails.refund(a.refunded), rails.payout(a.db), a.payouts, a.notices, letters, log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))

@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/rs/zerolog"
 
+	"market/internal/ledger"
 	"market/internal/letter"
 	"market/internal/notify"
 	"market/internal/payout"
@@ -37,6 +38,7 @@ func newJobs(db *pgxpool.Pool, refunds map[string]refund.Rail, payouts map[strin
 	river.AddWorker(workers, payout.NewWorker(db, payouts))
 	river.AddWorker(workers, payout.NewDueWorker(db))
 	river.AddWorker(workers, payout.NewMakeWorker(maker))
+	river.AddWorker(workers, ledger.NewFoldWorker(db))
 	river.AddWorker(workers, notify.NewWorker(notices))
 	river.AddWorker(workers, notify.NewDueWorker(notices))
 	river.AddWorker(workers, letters)
@@ -45,7 +47,7 @@ func newJobs(db *pgxpool.Pool, refunds map[string]refund.Rail, payouts map[strin
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: refundsAtOnce}, payout.Queue: {MaxWorkers: payout.AtOnce},
 			notify.Queue: {MaxWorkers: notify.AtOnce}, letter.Queue: {MaxWorkers: letter.AtOnce}},
 		Workers:                     workers,
-		PeriodicJobs:                []*river.PeriodicJob{refund.Due(), payout.Due(), payout.Making(), notify.Due(), letter.Due()},
+		PeriodicJobs:                []*river.PeriodicJob{refund.Due(), payout.Due(), payout.Making(), ledger.Folding(), notify.Due(), letter.Due()},
 		CompletedJobRetentionPeriod: jobsKept,
 		DiscardedJobRetentionPeriod: 7 * 24 * time.Hour,
 		RescueStuckJobsAfter:        stuckAfter,

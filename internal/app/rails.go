@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"market/internal/catalog"
 	"market/internal/chain"
@@ -249,13 +250,38 @@ func (u refundUnits) Reserve(ctx context.Context, unitOf string) (refund.Reserva
 }
 
 // payout returns what pays providers on each rail.
-func (rs rails) payout() map[string]payout.Rail {
+func (rs rails) payout(db *pgxpool.Pool) map[string]payout.Rail {
 	out := map[string]payout.Rail{}
 	for _, r := range rs {
-		out[r.network.ID] = payout.Rail{Network: r.network, Node: r.node, Sender: r.sender, Units: payoutUnits{r.failover},
+		out[r.network.ID] = payout.Rail{Network: r.network, Node: r.node, Sender: r.sender, Funds: funds{db, r.node}, Units: payoutUnits{r.failover},
 			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...), Ours: r.wallets()}
 	}
 	return out
+}
+
+// funds says whether a treasury of a network has what it owes, of what the view of the chain is known to have.
+type funds struct {
+	db   *pgxpool.Pool
+	node *chain.Node
+}
+
+func (f funds) Short(ctx context.Context, asset, treasury common.Address) (bool, error) {
+	s, err := f.node.Standing(ctx, treasury)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(s.Assets, func(a chain.AssetStanding) bool { return a.Address == asset })
+	if i < 0 {
+		return false, fmt.Errorf("asset %s is not configured any more", asset)
+	}
+	id := f.node.Network().ID
+	all, err := delivery.LiabilitiesOf(ctx, f.db, id, s.Sure)
+	if err != nil {
+		return false, err
+	}
+	purse := delivery.Purse{Network: id, Asset: asset, Treasury: treasury, Holds: s.Assets[i].Holds, Block: s.Sure}
+	_, short, err := delivery.Short(ctx, f.db, f.node, purse, delivery.OwedBy(all, id, asset, treasury))
+	return short, err
 }
 
 // payoutUnits are the units of a network as payouts use them.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"market/internal/chain"
+	"market/internal/money"
 	"market/internal/postgres"
 	"market/internal/source"
 )
@@ -189,4 +190,32 @@ func (Store) Parked(ctx context.Context, db postgres.DB) ([]Parked, error) {
 		return nil, fmt.Errorf("count parked payouts: %w", err)
 	}
 	return all, nil
+}
+
+const sentNoncesSQL = `
+SELECT nonce, amount FROM payouts
+ WHERE network = $1 AND asset = $2 AND treasury = $3 AND signed_at IS NOT NULL AND state NOT IN ('confirmed', 'cancelled') ORDER BY made_at LIMIT $4`
+
+// A Sent is a payout that was shown to the chain and is not final.
+type Sent struct {
+	Nonce  common.Hash
+	Amount money.Amount
+}
+
+// Sent returns the oldest payouts of a treasury that may have left it and still count as owed.
+func (Store) Sent(ctx context.Context, db postgres.DB, network string, asset, treasury common.Address, limit int) ([]Sent, error) {
+	rows, err := db.Query(ctx, sentNoncesSQL, network, asset[:], treasury[:], limit)
+	if err != nil {
+		return nil, fmt.Errorf("list payouts that were sent: %w", err)
+	}
+	sent, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Sent, err error) {
+		var nonce []byte
+		err = row.Scan(&nonce, &s.Amount)
+		s.Nonce = common.BytesToHash(nonce)
+		return s, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list payouts that were sent: %w", err)
+	}
+	return sent, nil
 }

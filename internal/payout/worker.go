@@ -51,11 +51,18 @@ type Units interface {
 	Reserve(ctx context.Context) (sending context.Context, end func(), err error)
 }
 
+// Funds say whether a treasury has what it owes.
+type Funds interface {
+	// Short says whether a treasury holds less of an asset than it owes to callers and providers.
+	Short(ctx context.Context, asset, treasury common.Address) (bool, error)
+}
+
 // A Rail is what pays out on one network.
 type Rail struct {
 	Network    chain.Network
 	Node       Node
 	Sender     Sender
+	Funds      Funds                        // nil: nobody is asked whether there is enough
 	Units      Units                        // nil: what the sender is shown is not counted, as with our own engine
 	Treasuries map[common.Address]chain.Key // today's, and those that it replaced: what a treasury received it pays out
 	Ours       []common.Address             // wallets that nobody is paid to
@@ -185,6 +192,8 @@ func (w *Worker) confirmable(ctx context.Context, rail Rail, p Payout) (verdict,
 	return verdict{proof: &proof}, nil
 }
 
+const whyShort = "the treasury holds less than it owes; this one is paid as soon as it holds enough"
+
 const whyFinal = "waiting for the payout to be final"
 
 // send shows a signed authorization to the chain: the one that is still valid, or a new one once all before it have lapsed.
@@ -202,6 +211,16 @@ func (w *Worker) send(ctx context.Context, rail Rail, p Payout) (verdict, error)
 	}
 	if waiting {
 		return verdict{wait: blockWait, why: "waiting for an earlier signature to lapse"}, nil
+	}
+	if m.sign != nil && rail.Funds != nil {
+		// Callers come first, and of providers no one is paid by what another one has earned.
+		short, err := rail.Funds.Short(ctx, p.Asset, p.Treasury)
+		if err != nil {
+			return verdict{}, fmt.Errorf("read what treasury %s holds for payout %s: %w", p.Treasury, p.ID, err)
+		}
+		if short {
+			return verdict{state: StateParked, wait: parkedWait, why: whyShort}, nil
+		}
 	}
 	// Before anything is signed: a signature lives for minutes, and a source may be out for days.
 	sending, cancel := context.WithTimeout(ctx, sendTime)

@@ -386,3 +386,27 @@ func TestStore_Parked_CountsWhatDoesNotGetThroughAndNotWhatIsHeld(t *testing.T) 
 	s.exec(t, `UPDATE payouts SET held = true WHERE id = $1`, p.ID)
 	want("held", 0)
 }
+
+type fakeFunds struct{ short bool }
+
+func (f *fakeFunds) Short(context.Context, common.Address, common.Address) (bool, error) {
+	return f.short, nil
+}
+
+func TestWorker_NothingIsSignedWhileTheTreasuryHoldsLessThanItOwes(t *testing.T) {
+	t.Parallel()
+	s, p := owed(t, 1)
+	f, funds := newFakeChain(), &fakeFunds{short: true}
+	w := f.worker(t, s)
+	rail := w.rails[network.ID]
+	rail.Funds = funds
+	w.rails[network.ID] = rail
+	mustRun(t, w, p)
+	s.want(t, p, "the treasury is short", StateParked, parkedWait, 0)
+	if n := s.signed(t, p); n != 0 || len(f.sent) != 0 {
+		t.Errorf("%d were signed and %d sent, want none", n, len(f.sent))
+	}
+	funds.short = false
+	mustRun(t, w, p)
+	s.want(t, p, "it holds enough", StateSent, blockWait, 0)
+}
