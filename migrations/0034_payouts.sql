@@ -170,11 +170,12 @@ AS $$ BEGIN UPDATE payout_items SET released = true WHERE payout_id = NEW.id; RE
 CREATE TRIGGER payouts_cancelled AFTER UPDATE OF state ON payouts
 	FOR EACH ROW WHEN (NEW.state = 'cancelled') EXECUTE FUNCTION payout_cancelled();
 
--- What providers have earned and no payout has taken. Whether it may be paid out is that its payment is final.
+-- What providers have earned and no payout has taken. Whether it may be paid out is that its payment is final: of one that the chain took back there is nothing
+-- to pay with but what others have paid.
 CREATE INDEX ledger_postings_of_providers ON ledger_postings (owner, transaction_id) WHERE account = 'provider' AND owner IS NOT NULL;
 CREATE VIEW payout_postings AS
 SELECT p.owner AS account_id, t.network, t.asset, t.treasury, p.transaction_id, p.line, - p.amount AS amount, t.call_id,
-       coalesce(c.payment_state = 'final', false) AS final, coalesce(c.block_number, 0) AS block_number
+       coalesce(c.payment_state = 'final', false) AS final, coalesce(c.payment_state = 'lost', false) AS lost, coalesce(c.block_number, 0) AS block_number
   FROM ledger_postings p
   JOIN ledger_transactions t ON t.id = p.transaction_id
   JOIN calls c ON c.id = t.call_id
@@ -226,9 +227,10 @@ CREATE CONSTRAINT TRIGGER payouts_posted AFTER INSERT OR UPDATE ON payouts
 	DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.state = 'confirmed') EXECUTE FUNCTION ledger_pay_out();
 
 -- A payout, call by call. What a call's postings in it come to is its share, but for corrections: those of a payment that the chain took back and brought again.
+-- Price and fee have the sign of the share, so that each line adds up, and the sums do.
 CREATE VIEW payout_lines AS
-SELECT i.payout_id, c.id AS call_id, coalesce(d.recorded_at, c.created_at) AS at, s.slug AS service, c.amount AS price,
-       div(c.amount * c.fee_bps, 10000) AS fee, - sum(p.amount) AS share
+SELECT i.payout_id, c.id AS call_id, coalesce(d.recorded_at, c.created_at) AS at, s.slug AS service, - sign(sum(p.amount)) * c.amount AS price,
+       - sign(sum(p.amount)) * div(c.amount * c.fee_bps, 10000) AS fee, - sum(p.amount) AS share
   FROM payout_items i
   JOIN ledger_postings p USING (transaction_id, line)
   JOIN ledger_transactions t ON t.id = p.transaction_id

@@ -33,11 +33,13 @@ const (
 	PaymentsStopped Kind = "payments_stopped"
 	// StrikesSuspended is that the operator has suspended strikes. It has no subject.
 	StrikesSuspended Kind = "strikes_suspended"
+	// PayoutsStopped is that the operator has stopped payouts. It has no subject.
+	PayoutsStopped Kind = "payouts_stopped"
 )
 
 // Conditions are the kinds of what package watch looks for.
 func Conditions() []Kind {
-	return []Kind{TreasuryShort, GasLow, RefundsLate, PayoutsParked, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart, PaymentsStopped, StrikesSuspended}
+	return []Kind{TreasuryShort, GasLow, RefundsLate, PayoutsParked, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart, PaymentsStopped, StrikesSuspended, PayoutsStopped}
 }
 
 // Kinds are all kinds that there are.

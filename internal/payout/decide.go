@@ -61,7 +61,7 @@ func (s Store) decide(ctx context.Context, db postgres.DB, sql string, id uuid.U
 	switch {
 	case err != nil:
 		return err
-	case p.over():
+	case p.Ended():
 		return ErrEnded
 	}
 	return otherwise

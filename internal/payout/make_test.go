@@ -207,19 +207,23 @@ func TestStore_Lines_AThousandCallsAddUpToTheLastUnit(t *testing.T) {
 	const calls = 1_000
 	s.earn(t, calls)
 	p := s.make(t)
-	lines, err := Store{}.Lines(t.Context(), s.db, p.ID)
+	lines, err := Store{}.Lines(t.Context(), s.db, p.ID, LinesMax)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sum money.Signed
 	for _, l := range lines {
-		if l.Price.Debit().Cmp(l.Fee.Debit().Add(l.Share)) != 0 || l.Service != "weather" || l.At.IsZero() {
+		if l.Price.Cmp(l.Fee.Add(l.Share)) != 0 || l.Service != "weather" || l.At.IsZero() {
 			t.Fatalf("line = %+v, want price = fee + share", l)
 		}
 		sum = sum.Add(l.Share)
 	}
 	if len(lines) != calls || sum.Cmp(p.Amount.Debit()) != 0 {
 		t.Errorf("%d lines come to %s; want %d and %s", len(lines), sum, calls, p.Amount)
+	}
+	whole, err := Store{}.Sum(t.Context(), s.db, p.ID)
+	if err != nil || whole.Calls != calls || whole.Share.Cmp(sum) != 0 || whole.Price.Cmp(whole.Fee.Add(whole.Share)) != 0 {
+		t.Errorf("the statement comes to %+v, %v; want %d calls and %s", whole, err, calls, sum)
 	}
 	e, err := Store{}.Earnings(t.Context(), s.db, s.purse.Account)
 	if err != nil || len(e) != 1 || e[0].Underway.Cmp(p.Amount.Debit()) != 0 || e[0].Available.Sign() != 0 || e[0].Pending.Sign() != 0 || e[0].Paid.Sign() != 0 {

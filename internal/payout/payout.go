@@ -72,5 +72,5 @@ func (p Payout) authorization(to common.Address, validBefore uint64) chain.Autho
 	return chain.Authorization{From: p.Treasury, To: to, Value: p.Amount, ValidBefore: validBefore, Nonce: p.Nonce}
 }
 
-// over says that nothing is done for it any more.
-func (p Payout) over() bool { return p.State == StateConfirmed || p.State == StateCancelled }
+// Ended says that nothing is done for it any more.
+func (p Payout) Ended() bool { return p.State == StateConfirmed || p.State == StateCancelled }

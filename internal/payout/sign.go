@@ -83,7 +83,7 @@ func (s Store) admit(ctx context.Context, tx pgx.Tx, id uuid.UUID, m mark) (why 
 		newest = last.validBefore
 	}
 	switch {
-	case p.over():
+	case p.Ended():
 		return "it has ended", nil
 	case newest != m.lapsed:
 		return "another one has signed it meanwhile", nil

@@ -19,17 +19,20 @@ type Line struct {
 	Call    call.ID
 	At      time.Time // it was recorded
 	Service string    // its slug
-	Price   money.Amount
-	Fee     money.Amount
+	Price   money.Signed
+	Fee     money.Signed
 	Share   money.Signed // a correction of an earlier payout may be below zero
 }
 
 const linesSQL = `
-SELECT call_id, at, service, price, fee, share::text FROM payout_lines WHERE payout_id = $1 ORDER BY at, call_id LIMIT $2`
+SELECT call_id, at, service, price::text, fee::text, share::text FROM payout_lines WHERE payout_id = $1 ORDER BY at, call_id LIMIT $2`
 
-// Lines returns what a payout pays for, call by call. The shares come to its amount.
-func (Store) Lines(ctx context.Context, db postgres.DB, id uuid.UUID) ([]Line, error) {
-	rows, err := db.Query(ctx, linesSQL, id, itemsMax)
+// LinesMax is how many lines a payout has at most.
+const LinesMax = itemsMax
+
+// Lines returns what a payout pays for, call by call, at most limit of them. All shares come to its amount.
+func (Store) Lines(ctx context.Context, db postgres.DB, id uuid.UUID, limit int) ([]Line, error) {
+	rows, err := db.Query(ctx, linesSQL, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read statement of payout %s: %w", id, err)
 	}
@@ -89,6 +92,7 @@ type Earnings struct {
 	Network   string
 	Asset     common.Address
 	Pending   money.Signed // of calls whose payment is not final
+	Lost      money.Signed // of calls whose payment the chain took back after they were served: they are not paid out
 	Available money.Signed // final, and in no payout
 	Underway  money.Signed // in a payout that is on its way
 	Held      money.Signed // in one that is held, or whose account may not be paid at the moment
@@ -97,20 +101,20 @@ type Earnings struct {
 
 // One statement sees one instant, in which a posting is in a payout or is not.
 const earningsSQL = `
-SELECT network, asset, coalesce(sum(pending), 0)::text, coalesce(sum(available), 0)::text, coalesce(sum(underway), 0)::text,
+SELECT network, asset, coalesce(sum(pending), 0)::text, coalesce(sum(lost), 0)::text, coalesce(sum(available), 0)::text, coalesce(sum(underway), 0)::text,
        coalesce(sum(held), 0)::text, coalesce(sum(paid), 0)::text
   FROM (
-	SELECT network, asset, sum(amount) FILTER (WHERE NOT final) AS pending, sum(amount) FILTER (WHERE final) AS available,
+	SELECT network, asset, sum(amount) FILTER (WHERE NOT final AND NOT lost) AS pending, sum(amount) FILTER (WHERE lost) AS lost, sum(amount) FILTER (WHERE final) AS available,
 	       0 AS underway, 0 AS held, 0 AS paid
 	  FROM payout_postings WHERE account_id = $1 GROUP BY network, asset
 	UNION ALL
-	SELECT network, asset, 0, 0,
+	SELECT network, asset, 0, 0, 0,
 	       sum(amount) FILTER (WHERE state <> 'confirmed' AND NOT held AND stopped = ''),
 	       sum(amount) FILTER (WHERE state <> 'confirmed' AND (held OR stopped <> '')),
 	       sum(amount) FILTER (WHERE state = 'confirmed')
 	  FROM payouts, payout_stopped($1) AS stopped
 	 WHERE account_id = $1 AND state <> 'cancelled' GROUP BY network, asset
-  ) AS parts (network, asset, pending, available, underway, held, paid)
+  ) AS parts (network, asset, pending, lost, available, underway, held, paid)
  GROUP BY network, asset ORDER BY network, asset LIMIT 100`
 
 // Earnings returns what an account has earned, and where it is.
@@ -121,7 +125,7 @@ func (Store) Earnings(ctx context.Context, db postgres.DB, account uuid.UUID) ([
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Earnings, err error) {
 		var asset []byte
-		err = row.Scan(&e.Network, &asset, &e.Pending, &e.Available, &e.Underway, &e.Held, &e.Paid)
+		err = row.Scan(&e.Network, &asset, &e.Pending, &e.Lost, &e.Available, &e.Underway, &e.Held, &e.Paid)
 		e.Asset = common.BytesToAddress(asset)
 		return e, err
 	})
@@ -129,4 +133,21 @@ func (Store) Earnings(ctx context.Context, db postgres.DB, account uuid.UUID) ([
 		return nil, fmt.Errorf("add up what account %s has earned: %w", account, err)
 	}
 	return all, nil
+}
+
+// A Sum is what a statement comes to.
+type Sum struct {
+	Calls             int
+	Price, Fee, Share money.Signed
+}
+
+const sumSQL = `
+SELECT count(*)::int, coalesce(sum(price), 0)::text, coalesce(sum(fee), 0)::text, coalesce(sum(share), 0)::text FROM payout_lines WHERE payout_id = $1`
+
+// Sum adds up the lines of a payout. Price without fee is the share, which is the payout's amount.
+func (Store) Sum(ctx context.Context, db postgres.DB, id uuid.UUID) (s Sum, err error) {
+	if err := db.QueryRow(ctx, sumSQL, id).Scan(&s.Calls, &s.Price, &s.Fee, &s.Share); err != nil {
+		return Sum{}, fmt.Errorf("add up payout %s: %w", id, err)
+	}
+	return s, nil
 }

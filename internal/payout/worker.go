@@ -104,7 +104,7 @@ func (*Worker) Timeout(*river.Job[Args]) time.Duration { return sendTime + 40*ti
 func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	id := job.Args.Payout
 	p, err := w.store.Find(ctx, w.db, id)
-	if errors.Is(err, ErrNone) || err == nil && (p.over() || p.Waiting) {
+	if errors.Is(err, ErrNone) || err == nil && (p.Ended() || p.Waiting) {
 		return nil // a job that was queued before its payout was put off has nothing to do
 	}
 	if err != nil {

@@ -113,26 +113,34 @@ var payoutDecisions = map[string]payoutDecision{
 func (s *Server) decidePayout(name string) echo.HandlerFunc {
 	decision := payoutDecisions[name]
 	return func(c echo.Context) error {
-		after, err := decidedOn(c, func(ctx context.Context, id uuid.UUID, by catalog.Author, reason string) (after payout.Payout, err error) {
-			err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-				before, err := payout.Store{}.Find(ctx, tx, id)
-				if err != nil {
-					return err
-				}
-				if err := decision.do(ctx, tx, id); err != nil {
-					return err
-				}
-				if after, err = (payout.Store{}).Find(ctx, tx, id); err != nil {
-					return err
-				}
-				entry := audit.Entry{Actor: string(by.Actor), By: by.Name, Action: decision.action, Subject: audit.Payout(id), Reason: reason}
-				return s.keepEntry(ctx, tx, entry, payoutCase(before), payoutCase(after))
-			})
-			return after, err
+		after, err := decidedOn(c, func(ctx context.Context, id uuid.UUID, by catalog.Author, reason string) (payout.Payout, error) {
+			return s.decideOnPayout(ctx, decision, id, by, reason)
 		})
 		if err != nil {
-			return noPayout(err)
+			return err
 		}
 		return s.writeJSON(c, http.StatusOK, typeJSON, s.adminPayoutViewOf(after))
 	}
+}
+
+// decideOnPayout does what an admin has decided, and keeps it with the reason.
+func (s *Server) decideOnPayout(ctx context.Context, decision payoutDecision, id uuid.UUID, by catalog.Author, reason string) (after payout.Payout, err error) {
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		before, err := payout.Store{}.Find(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := decision.do(ctx, tx, id); err != nil {
+			return err
+		}
+		if after, err = (payout.Store{}).Find(ctx, tx, id); err != nil {
+			return err
+		}
+		entry := audit.Entry{Actor: string(by.Actor), By: by.Name, Action: decision.action, Subject: audit.Payout(id), Reason: reason}
+		return s.keepEntry(ctx, tx, entry, payoutCase(before), payoutCase(after))
+	})
+	if err != nil {
+		return payout.Payout{}, noPayout(err)
+	}
+	return after, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -66,30 +67,35 @@ func (s *Server) setPayoutAddress(c echo.Context) error {
 	if err := decodeOne(body, &sent); err != nil || sent.Network == nil || sent.Address == nil {
 		return refusal.New(call.InvalidRequest, `/ expected {"network": CAIP-2 name, "address": address}`)
 	}
-	ours, known := s.payouts.Ours(*sent.Network)
-	if !known {
-		return refusal.New(call.InvalidRequest, "/network is none that calls are paid on here")
-	}
-	address, err := readWallet(*sent.Address)
-	if err != nil {
-		return refusal.New(call.InvalidRequest, "/address %s", noWallet)
-	}
-	var set payout.Address
-	ctx, own, by := c.Request().Context(), principalOf(c).Account, authorOf(c)
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) (err error) {
-		if set, err = (payout.Store{}).SetAddress(ctx, tx, own, *sent.Network, address, ours); err != nil {
-			return err
-		}
-		entry := audit.Entry{Actor: string(by.Actor), By: by.Name, Action: audit.AddressSet, Subject: audit.Account(own), Reason: "set"}
-		return s.keepEntry(ctx, tx, entry, map[string]any{}, map[string]any{"network": *sent.Network, "address": address.Hex(), "now": set.Now.Hex()})
-	})
-	if errors.Is(err, payout.ErrNotPaid) {
-		return refusal.New(call.InvalidRequest, "/address is one that nobody is paid to: it is ours, a token's, or nobody's")
-	}
+	set, err := s.setAddress(c, *sent.Network, *sent.Address)
 	if err != nil {
 		return err
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, addressViewOf(set))
+}
+
+// setAddress has the account that asks paid to another address on a network, and keeps that it was set.
+func (s *Server) setAddress(c echo.Context, network, text string) (set payout.Address, err error) {
+	ours, known := s.payouts.Ours(network)
+	if !known {
+		return payout.Address{}, refusal.New(call.InvalidRequest, "/network is none that calls are paid on here")
+	}
+	address, err := readWallet(text)
+	if err != nil {
+		return payout.Address{}, refusal.New(call.InvalidRequest, "/address %s", noWallet)
+	}
+	ctx, own, by := c.Request().Context(), principalOf(c).Account, authorOf(c)
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) (err error) {
+		if set, err = (payout.Store{}).SetAddress(ctx, tx, own, network, address, ours); err != nil {
+			return err
+		}
+		entry := audit.Entry{Actor: string(by.Actor), By: by.Name, Action: audit.AddressSet, Subject: audit.Account(own), Reason: "set"}
+		return s.keepEntry(ctx, tx, entry, map[string]any{}, map[string]any{"network": network, "address": address.Hex(), "now": set.Now.Hex()})
+	})
+	if errors.Is(err, payout.ErrNotPaid) {
+		return payout.Address{}, refusal.New(call.InvalidRequest, "/address is one that nobody is paid to: it is ours, a token's, or nobody's")
+	}
+	return set, err
 }
 
 // An earningsView is what an account has earned of one asset on one network, and where it is.
@@ -97,6 +103,7 @@ type earningsView struct {
 	Network   string      `json:"network"`
 	Asset     string      `json:"asset"`
 	Pending   money.Money `json:"pending"`
+	Lost      money.Money `json:"lost"`
 	Available money.Money `json:"available"`
 	Underway  money.Money `json:"underway"`
 	Held      money.Money `json:"held"`
@@ -112,7 +119,7 @@ func (s *Server) earnings(c echo.Context) error {
 	views := make([]earningsView, 0, len(all))
 	for _, e := range all {
 		of := func(sum money.Signed) money.Money { return s.money(e.Network, e.Asset, noLess(sum)) }
-		views = append(views, earningsView{e.Network, e.Asset.Hex(), of(e.Pending), of(e.Available), of(e.Underway), of(e.Held), of(e.Paid)})
+		views = append(views, earningsView{e.Network, e.Asset.Hex(), of(e.Pending), of(e.Lost), of(e.Available), of(e.Underway), of(e.Held), of(e.Paid)})
 	}
 	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"items": views})
 }
@@ -161,6 +168,8 @@ func (s *Server) listPayouts(c echo.Context) error {
 	return s.writePayouts(c, list, payout.Filter{Account: principalOf(c).Account}, func(p payout.Payout) any { return s.payoutViewOf(p) })
 }
 
+func payoutID(p payout.Payout) uuid.UUID { return p.ID }
+
 func (s *Server) writePayouts(c echo.Context, list page, f payout.Filter, view func(payout.Payout) any) (err error) {
 	if f.Before, err = list.before(); err != nil {
 		return err
@@ -169,7 +178,7 @@ func (s *Server) writePayouts(c echo.Context, list page, f payout.Filter, view f
 	if err != nil {
 		return err
 	}
-	all, next := cut(all, list.limit, func(p payout.Payout) uuid.UUID { return p.ID })
+	all, next := cut(all, list.limit, payoutID)
 	views := make([]any, 0, len(all))
 	for _, p := range all {
 		views = append(views, view(p))
@@ -190,15 +199,24 @@ func (s *Server) askPayout(c echo.Context) error {
 	if err := decodeOne(body, &sent); err != nil || sent.Network == nil || sent.Asset == nil || !common.IsHexAddress(*sent.Asset) {
 		return refusal.New(call.InvalidRequest, `/ expected {"network": CAIP-2 name, "asset": address}`)
 	}
-	made, err := s.payouts.PayNow(c.Request().Context(), s.db, principalOf(c).Account, *sent.Network, common.HexToAddress(*sent.Asset), authorOf(c).Name)
+	made, err := s.payOwn(c, *sent.Network, common.HexToAddress(*sent.Asset))
 	if err != nil {
-		return noPayout(err)
+		return err
 	}
 	views := make([]payoutView, 0, len(made))
 	for _, p := range made {
 		views = append(views, s.payoutViewOf(p))
 	}
 	return s.writeJSON(c, http.StatusCreated, typeJSON, map[string]any{"items": views})
+}
+
+// payOwn pays out what is there for the account that asks.
+func (s *Server) payOwn(c echo.Context, network string, asset common.Address) ([]payout.Payout, error) {
+	made, err := s.payouts.PayNow(c.Request().Context(), s.db, principalOf(c).Account, network, asset, authorOf(c).Name)
+	if err != nil {
+		return nil, noPayout(err)
+	}
+	return made, nil
 }
 
 // noPayout is why none was made, or changed, for whoever asked.
@@ -243,27 +261,40 @@ func (s *Server) statement(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	lines, err := payout.Store{}.Lines(c.Request().Context(), s.db, p.ID)
+	lines, err := payout.Store{}.Lines(c.Request().Context(), s.db, p.ID, payout.LinesMax)
 	if err != nil {
 		return err
 	}
+	if format == "csv" {
+		return writeStatement(c, p, lines)
+	}
 	views, sum := make([]lineView, 0, len(lines)), money.Signed{}
 	for _, l := range lines {
-		views = append(views, lineView{l.Call.String(), timeJSON(l.At), l.Service, l.Price.String(), l.Fee.String(), l.Share.String()})
+		views = append(views, lineViewOf(l))
 		sum = sum.Add(l.Share)
 	}
-	view := s.payoutViewOf(p)
-	if format != "csv" {
-		return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"payout": view, "lines": views, "sum": sum.String()})
-	}
-	return c.Blob(http.StatusOK, typeCSV, csvOf(p, view, views, sum))
+	return s.writeJSON(c, http.StatusOK, typeJSON, map[string]any{"payout": s.payoutViewOf(p), "lines": views, "sum": sum.String()})
 }
 
-// csvOf is a statement as a table. Its last row is the sum.
-func csvOf(p payout.Payout, view payoutView, lines []lineView, sum money.Signed) []byte {
+func lineViewOf(l payout.Line) lineView {
+	return lineView{l.Call.String(), timeJSON(l.At), l.Service, l.Price.String(), l.Fee.String(), l.Share.String()}
+}
+
+// writeStatement sends a statement as a file. It is made as a whole first: what ends looks whole.
+func writeStatement(c echo.Context, p payout.Payout, lines []payout.Line) error {
+	h := c.Response().Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	h.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="payout-%d.csv"`, p.Number))
+	limitWrite(c)
+	return c.Blob(http.StatusOK, typeCSV, csvOf(p, lines))
+}
+
+// csvOf is a statement as a table. Its last row are the sums.
+func csvOf(p payout.Payout, lines []payout.Line) []byte {
 	var transaction string
-	if view.Transaction != nil {
-		transaction = *view.Transaction
+	if p.State == payout.StateConfirmed {
+		transaction = p.Transaction.Hex()
 	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -271,10 +302,13 @@ func csvOf(p payout.Payout, view payoutView, lines []lineView, sum money.Signed)
 		_ = w.Write(append(cells, p.Network, p.Asset.Hex(), transaction)) // a buffer takes everything
 	}
 	_ = w.Write(strings.Split("call,time,service,price,fee,share,network,asset,transaction", ","))
+	var price, fee, share money.Signed
 	for _, l := range lines {
-		row(l.Call, l.At, l.Service, l.Price, l.Fee, l.Share)
+		v := lineViewOf(l)
+		row(v.Call, v.At, v.Service, v.Price, v.Fee, v.Share)
+		price, fee, share = price.Add(l.Price), fee.Add(l.Fee), share.Add(l.Share)
 	}
-	row("sum", "", "", "", "", sum.String())
+	row("sum", "", "", price.String(), fee.String(), share.String())
 	w.Flush()
 	return b.Bytes()
 }

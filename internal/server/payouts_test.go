@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 
 	"market/internal/chain"
 	"market/internal/money"
@@ -120,14 +119,14 @@ VALUES ('` + id + `', '` + own.Account.ID.String() + `', '` + paysOn + `', '\x03
 
 func TestCSVOf_ItsSharesComeToTheSumAndTheLastRowHasIt(t *testing.T) {
 	t.Parallel()
-	transaction := "0xee"
-	sum, _ := money.ParseSigned("19500")
-	rows, err := csv.NewReader(strings.NewReader(string(csvOf(payout.Payout{Purse: payout.Purse{Account: uuid.UUID{}, Network: paysOn}}, payoutView{Transaction: &transaction},
-		[]lineView{{"a", "t", "weather", "10000", "250", "9750"}, {"b", "t", "weather", "10000", "250", "9750"}}, sum)))).ReadAll()
+	of := func(units string) money.Signed { sum, _ := money.ParseSigned(units); return sum }
+	line := payout.Line{Service: "weather", Price: of("10000"), Fee: of("250"), Share: of("9750")}
+	p := payout.Payout{Purse: payout.Purse{Network: paysOn}, State: payout.StateConfirmed, Transaction: common.Hash{0xee}}
+	rows, err := csv.NewReader(strings.NewReader(string(csvOf(p, []payout.Line{line, line})))).ReadAll()
 	if err != nil || len(rows) != 4 {
 		t.Fatalf("%v, %v; want a heading, two calls and the sum", rows, err)
 	}
-	if last := rows[3]; last[0] != "sum" || last[5] != "19500" || last[6] != paysOn || last[8] != transaction {
+	if last := rows[3]; last[0] != "sum" || last[3] != "20000" || last[4] != "500" || last[5] != "19500" || last[6] != paysOn || last[8] != p.Transaction.Hex() {
 		t.Errorf("the last row is %q", last)
 	}
 	if raw, err := json.Marshal(rows[0]); err != nil || string(raw) != `["call","time","service","price","fee","share","network","asset","transaction"]` {

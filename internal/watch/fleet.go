@@ -46,6 +46,7 @@ var seenKinds = map[notify.Kind]int{
 
 	notify.PaymentsStopped:  0,
 	notify.StrikesSuspended: 0,
+	notify.PayoutsStopped:   0,
 }
 
 // needWord are those of them that are over only by the word of a process that has looked: one that has just begun to run, or whose node does not answer,
