@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/big"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,7 +31,39 @@ func freshKey(t *testing.T) chain.Key {
 	return k
 }
 
-// B121: ten payees, of which number three is blocked by the token. Nine are paid, one is parked with a reason, and the books hold.
+// pressed has two replicas and an admin press at once. One of them makes the payout.
+func (s shelf) pressed(t *testing.T) (made Payout) {
+	t.Helper()
+	var (
+		wg    sync.WaitGroup
+		start = make(chan struct{})
+		by    [3]Payout
+		errs  [3]error
+	)
+	for i := range by {
+		wg.Go(func() {
+			<-start
+			by[i], errs[i] = s.try(t.Context(), 1)
+		})
+	}
+	close(start)
+	wg.Wait()
+	n := 0
+	for i, err := range errs {
+		if err == nil {
+			made, n = by[i], n+1
+		} else if !errors.Is(err, ErrOpen) {
+			t.Error(err)
+		}
+	}
+	if n != 1 {
+		t.Fatalf("%d of them made a payout, want one", n)
+	}
+	return made
+}
+
+// B121: ten payees, of which number three is blocked by the token. Nine are paid, one is parked with a reason, and the books hold, whoever presses at once and
+// however many replicas send.
 func TestWorker_OnARealChainOneBlockedPayeeHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -61,7 +95,7 @@ func TestWorker_OnARealChainOneBlockedPayeeHoldsUpNoOther(t *testing.T) {
 	for i := range all {
 		of := s.another(t, fmt.Sprintf("service-%d", i), devnet.TokenAddress()).paidTo(t, freshKey(t).Address())
 		of.earn(t, i+1)
-		all[i] = of.make(t)
+		all[i] = of.pressed(t)
 		if err := net.Mint(ctx, ours.Address(), all[i].Amount); err != nil {
 			t.Fatal(err)
 		}
@@ -71,11 +105,20 @@ func TestWorker_OnARealChainOneBlockedPayeeHoldsUpNoOther(t *testing.T) {
 	if err := net.SetBlocked(ctx, all[blocked].Address, true); err != nil {
 		t.Fatal(err)
 	}
-	w := NewWorker(s.db, map[string]Rail{real.ID: {Network: real, Node: node, Sender: engine, Treasuries: map[common.Address]chain.Key{ours.Address(): ours}}})
+	rails := map[string]Rail{real.ID: {Network: real, Node: node, Sender: engine, Treasuries: map[common.Address]chain.Key{ours.Address(): ours}}}
 	for range 6 {
-		for _, p := range all {
-			mustRun(t, w, p)
+		var wg sync.WaitGroup
+		for range 2 {
+			replica := NewWorker(s.db, rails)
+			wg.Go(func() {
+				for _, p := range all {
+					if err := run(t, replica, p); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 		}
+		wg.Wait()
 		if err := net.Mine(ctx, 1); err != nil {
 			t.Fatal(err)
 		}
