@@ -55,6 +55,7 @@ CREATE TABLE payouts (
 	             CONSTRAINT payouts_state_known CHECK (state IN ('owed', 'sent', 'confirmed', 'parked', 'cancelled')),
 	held         boolean NOT NULL DEFAULT false, -- by an admin, whatever its state
 	why          text NOT NULL DEFAULT '',
+	parked_told  boolean NOT NULL DEFAULT false, -- its provider knows that it was parked
 	waits_for    text NOT NULL DEFAULT '',
 	attempts     int NOT NULL DEFAULT 0,
 	made_at      timestamptz NOT NULL DEFAULT market_now(),

@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/rs/zerolog"
 
+	"market/internal/delivery"
 	"market/internal/ledger"
 	"market/internal/letter"
 	"market/internal/notify"
@@ -35,7 +36,7 @@ func newJobs(db *pgxpool.Pool, refunds map[string]refund.Rail, payouts map[strin
 	workers := river.NewWorkers()
 	river.AddWorker(workers, refund.NewWorker(db, refunds))
 	river.AddWorker(workers, refund.NewDueWorker(db))
-	river.AddWorker(workers, payout.NewWorker(db, payouts))
+	river.AddWorker(workers, payout.NewWorker(db, payouts, delivery.PayoutTeller(payouts)))
 	river.AddWorker(workers, payout.NewDueWorker(db))
 	river.AddWorker(workers, payout.NewMakeWorker(maker))
 	river.AddWorker(workers, ledger.NewFoldWorker(db))

@@ -109,7 +109,7 @@ func TestWorker_OnARealChainOneBlockedPayeeHoldsUpNoOther(t *testing.T) {
 	for range 6 {
 		var wg sync.WaitGroup
 		for range 2 {
-			replica := NewWorker(s.db, rails)
+			replica := NewWorker(s.db, rails, nil)
 			wg.Go(func() {
 				for _, p := range all {
 					if err := run(t, replica, p); err != nil {

@@ -120,7 +120,7 @@ func sameSigned(a, b chain.Signed) bool {
 
 func (f *fakeChain) worker(t *testing.T, s shelf) *Worker {
 	t.Helper()
-	return NewWorker(s.db, map[string]Rail{network.ID: {Network: network, Node: f, Sender: f, Treasuries: map[common.Address]chain.Key{treasury(t).Address(): treasury(t)}}})
+	return NewWorker(s.db, map[string]Rail{network.ID: {Network: network, Node: f, Sender: f, Treasuries: map[common.Address]chain.Key{treasury(t).Address(): treasury(t)}}}, nil)
 }
 
 // run works on one payout once.

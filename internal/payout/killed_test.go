@@ -86,7 +86,7 @@ func TestWorker_KilledAtAnyStepThePayoutIsPaidOnceAndInTheBooks(t *testing.T) {
 			m := &mortalChain{fakeChain: newFakeChain(), dies: dies}
 			m.depth = network.Confirmations
 			replica := func() *Worker {
-				return NewWorker(s.db, map[string]Rail{network.ID: {Network: network, Node: m, Sender: m, Units: m, Treasuries: map[common.Address]chain.Key{treasury(t).Address(): treasury(t)}}})
+				return NewWorker(s.db, map[string]Rail{network.ID: {Network: network, Node: m, Sender: m, Units: m, Treasuries: map[common.Address]chain.Key{treasury(t).Address(): treasury(t)}}}, nil)
 			}
 			// lives says whether a worker came back from its turn.
 			lives := func() (came bool) {

@@ -53,7 +53,7 @@ func (s shelf) confirm(t *testing.T, p Payout) {
 	s.exec(t, `UPDATE payouts SET signed_at = market_now() WHERE id = $1`, p.ID)
 	proof := payoutProof
 	proof.Transaction = common.Hash(p.Nonce) // another of each
-	if err := (Store{}).confirm(t.Context(), s.db, p.ID, proof); err != nil {
+	if _, err := (Store{}).confirm(t.Context(), s.db, p.ID, proof); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -165,7 +165,7 @@ func TestStore_Confirm_IsInTheBooksByTheSameTransaction(t *testing.T) {
 	want("before", -2*share)
 	s.confirm(t, p)
 	want("after", 0)
-	if err := (Store{}).confirm(t.Context(), s.db, p.ID, payoutProof); err != nil { // by whoever comes late
+	if again, err := (Store{}).confirm(t.Context(), s.db, p.ID, payoutProof); err != nil || again { // by whoever comes late
 		t.Fatal(err)
 	}
 	want("after it was confirmed twice", 0)

@@ -112,12 +112,24 @@ UPDATE payouts
    SET state = 'confirmed', transaction = $2, log_index = $3, block_number = $4, confirmed_at = market_now(), why = '', waits_for = ''
  WHERE id = $1 AND state NOT IN ('confirmed', 'cancelled')`
 
-func (Store) confirm(ctx context.Context, db postgres.DB, id uuid.UUID, p chain.Proof) error {
-	_, err := db.Exec(ctx, confirmSQL, id, p.Transaction[:], int64(p.LogIndex), int64(p.BlockNumber)) //nolint:gosec // range-checked by chain
+// confirm says whether it was not confirmed before.
+func (Store) confirm(ctx context.Context, db postgres.DB, id uuid.UUID, p chain.Proof) (bool, error) {
+	tag, err := db.Exec(ctx, confirmSQL, id, p.Transaction[:], int64(p.LogIndex), int64(p.BlockNumber)) //nolint:gosec // range-checked by chain
 	if err != nil {
-		return fmt.Errorf("confirm payout %s: %w", id, err)
+		return false, fmt.Errorf("confirm payout %s: %w", id, err)
 	}
-	return nil
+	return tag.RowsAffected() == 1, nil
+}
+
+// One that is tried again and again is parked again and again: it is told once.
+const parkedIsNewsSQL = `UPDATE payouts SET parked_told = true WHERE id = $1 AND state = 'parked' AND NOT parked_told`
+
+func (Store) parkedIsNews(ctx context.Context, db postgres.DB, id uuid.UUID) (bool, error) {
+	tag, err := db.Exec(ctx, parkedIsNewsSQL, id)
+	if err != nil {
+		return false, fmt.Errorf("keep that it is told that payout %s is parked: %w", id, err)
+	}
+	return tag.RowsAffected() == 1, nil
 }
 
 // whyWaits is read by the provider whose money it is.

@@ -85,6 +85,9 @@ const AtOnce = 10
 // InsertOpts keeps one live job a payout, and no retry by the queue: when a payout is tried again is next_at of its row.
 func (Args) InsertOpts() river.InsertOpts { return jobs.OneLive(Queue) }
 
+// A Teller tells a provider what became of a payout, which has arrived or is parked, in the transaction that has it so.
+type Teller func(ctx context.Context, tx pgx.Tx, p Payout) error
+
 // Worker takes one payout one step further: signs, sends, confirms. Each step reads the chain first, so running it twice, or on two replicas at once, changes
 // nothing.
 type Worker struct {
@@ -92,10 +95,13 @@ type Worker struct {
 	db    *pgxpool.Pool
 	store Store
 	rails map[string]Rail // by CAIP-2 id
+	tell  Teller
 }
 
-// NewWorker returns the worker.
-func NewWorker(db *pgxpool.Pool, rails map[string]Rail) *Worker { return &Worker{db: db, rails: rails} }
+// NewWorker returns the worker. tell may be nil: nobody is told.
+func NewWorker(db *pgxpool.Pool, rails map[string]Rail, tell Teller) *Worker {
+	return &Worker{db: db, rails: rails, tell: tell}
+}
 
 // Timeout covers one send and the reads around it.
 func (*Worker) Timeout(*river.Job[Args]) time.Duration { return sendTime + 40*time.Second }
@@ -111,11 +117,8 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		return err
 	}
 	next, err := w.step(ctx, p)
-	if err == nil && next.proof == nil {
-		return w.store.later(ctx, w.db, id, next.state, next.wait, 0, next.why)
-	}
 	if err == nil {
-		return w.store.confirm(ctx, w.db, id, *next.proof)
+		return pgx.BeginFunc(ctx, w.db, func(tx pgx.Tx) error { return w.keep(ctx, tx, id, next) })
 	}
 	// The row is put off on a context of its own: the job's may be what ended the step.
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -131,6 +134,24 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		return w.store.waitFor(own, w.db, id, limit)
 	}
 	return errors.Join(err, w.store.later(own, w.db, id, "", wait, 1, "the chain could not be read or written"))
+}
+
+// keep writes what a step found. Of a payout that has arrived, and once of one that is parked, its provider is told with it.
+func (w *Worker) keep(ctx context.Context, tx pgx.Tx, id uuid.UUID, found verdict) (err error) {
+	news := false
+	if found.proof != nil {
+		news, err = w.store.confirm(ctx, tx, id, *found.proof)
+	} else if err = w.store.later(ctx, tx, id, found.state, found.wait, 0, found.why); err == nil && found.state == StateParked {
+		news, err = w.store.parkedIsNews(ctx, tx, id)
+	}
+	if err != nil || !news || w.tell == nil {
+		return err
+	}
+	p, err := w.store.Find(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	return w.tell(ctx, tx, p)
 }
 
 // retryAfter doubles from retryMin to retryMax over the attempts that went wrong.

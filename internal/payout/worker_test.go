@@ -3,6 +3,7 @@ package payout
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -409,4 +410,30 @@ func TestWorker_NothingIsSignedWhileTheTreasuryHoldsLessThanItOwes(t *testing.T)
 	funds.short = false
 	mustRun(t, w, p)
 	s.want(t, p, "it holds enough", StateSent, blockWait, 0)
+}
+
+// The token refuses it again and again, and its provider hears of that once; and once that it has arrived.
+func TestWorker_TellsTheProviderOnceThatAPayoutIsParkedAndOnceThatItHasArrived(t *testing.T) {
+	t.Parallel()
+	s, p := owed(t, 1)
+	f := newFakeChain()
+	var told []State
+	w := f.worker(t, s)
+	w.tell = func(_ context.Context, _ pgx.Tx, p Payout) error {
+		told = append(told, p.State)
+		return nil
+	}
+	f.settle = func(context.Context, chain.Signed) chain.Settlement {
+		return chain.Settlement{Status: chain.StatusReleased, Why: "insufficient_funds", PayerFault: true}
+	}
+	mustRun(t, w, p)
+	f.head.Time, f.lapsed = f.sent[0].ValidBefore, f.sent[0].ValidBefore // another is signed, and refused
+	mustRun(t, w, p)
+	f.settle, f.depth = nil, network.Confirmations
+	for range 3 {
+		mustRun(t, w, p)
+	}
+	if want := []State{StateParked, StateConfirmed}; !slices.Equal(told, want) {
+		t.Errorf("told is %v, want %v", told, want)
+	}
 }

@@ -72,7 +72,7 @@ func (h *house) sees(t *testing.T, token, path string, parts ...string) {
 func TestAccountEarnings_AProviderIsPaidFromThePage(t *testing.T) {
 	t.Parallel()
 	h, token := earning(t)
-	h.sees(t, token, accountEarningsPath, "<td>$0.002</td>", ">Pay now<", "Nothing can be paid out before you say where to", "There is no payout yet", `<th scope="row">served</th><td>1</td>`)
+	h.sees(t, token, accountEarningsPath, `data-label="Available">$0.002</td>`, ">Pay now<", "Nothing can be paid out before you say where to", "There is no payout yet", `<th scope="row">served</th><td>1</td>`)
 	pay := url.Values{"action": {"pay"}, "network": {testNetwork.ID}, "asset": {testAsset.Address.Hex()}}
 	if status, body := h.asks(t, token, pay); status != http.StatusConflict || !strings.Contains(body, "No payout was made.") || !strings.Contains(body, "There is no address") {
 		t.Errorf("without an address: %d %s", status, body)

@@ -17,6 +17,7 @@ import (
 
 	"market/internal/audit"
 	"market/internal/call"
+	"market/internal/delivery"
 	"market/internal/money"
 	"market/internal/payout"
 	"market/internal/refusal"
@@ -87,6 +88,9 @@ func (s *Server) setAddress(c echo.Context, network, text string) (set payout.Ad
 	ctx, own, by := c.Request().Context(), principalOf(c).Account, authorOf(c)
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) (err error) {
 		if set, err = (payout.Store{}).SetAddress(ctx, tx, own, network, address, ours); err != nil {
+			return err
+		}
+		if err := delivery.TellAddress(ctx, tx, own, set, by); err != nil {
 			return err
 		}
 		entry := audit.Entry{Actor: string(by.Actor), By: by.Name, Action: audit.AddressSet, Subject: audit.Account(own), Reason: "set"}
