@@ -13,7 +13,7 @@ export CGO_ENABLED := 1
 
 FUZZ_SECONDS ?= 600
 
-.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus replay window chaos sim shots cases generate
+.PHONY: help demo build test check unit fuzz contracts conformance crash hostile corpus replay window chaos books sim shots cases generate
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -81,6 +81,10 @@ chaos: ## a long random run: N calls (100000), SEED to repeat one; what came of 
 	@scripts/setup demo
 	MARKET_CHAOS_CALLS=$(or $(N),100000) MARKET_CHAOS_SEED=$(SEED) MARKET_CHAOS_COMMIT=$$(git rev-parse HEAD) MARKET_CHAOS_RESULT=$(CURDIR)/docs/chaos.md \
 		go test -race -count=1 -v -timeout 24h -run TestChaos ./internal/app
+
+books: ## N calls (5000) of a provider that is paid out all the time, while the chain is held against the books each second
+	@scripts/setup demo
+	MARKET_BOOKED_CALLS=$(or $(N),5000) go test -race -count=1 -v -timeout 2h -run TestBooks_ARunningMarket ./internal/app
 
 sim: ## days of a market of 500 services through Postgres: N calls (1000000), SEED for others; prints what came of it, and writes it to docs/sim.md
 	@scripts/setup test

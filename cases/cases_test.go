@@ -31,7 +31,7 @@ var groups = []struct {
 	{"P", "proxying", true},
 	{"N", "provider URLs", true},
 	{"F", "refunds", true},
-	{"O", "payouts", false},
+	{"O", "payouts", true},
 	{"C", "discovery, catalog, strikes", true},
 	{"W", "web and CORS", true},
 	{"A", "admin", true},

@@ -17,7 +17,7 @@ import (
 var layers = [][]string{
 	{"call", "money", "refusal", "config", "wire", "crash", "capacity", "pulse", "plan", "eip4361"},
 	{"chain", "devnet", "postgres", "secretbox", "accesslog", "source", "jobs"},
-	{"catalog", "payment", "strikes", "cooldown", "refund", "ledger", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter", "identity", "switches", "reconcile"},
+	{"catalog", "payment", "strikes", "cooldown", "refund", "payout", "ledger", "readiness", "replica", "answer", "siwx", "audit", "outage", "notify", "letter", "identity", "switches", "reconcile"},
 	{"facilitator", "upstream", "caller", "metrics"},
 	{"delivery"},
 	{"watch"},

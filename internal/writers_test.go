@@ -61,6 +61,11 @@ var owners = map[string][]string{
 	"differences":      {"reconcile"},
 	"reconcilings":     {"reconcile"},
 
+	"payouts":           {"payout"},
+	"payout_items":      {"payout"},
+	"payout_signatures": {"payout"},
+	"payout_addresses":  {"payout"},
+
 	"accounts":          {"identity"},
 	"account_addresses": {"identity"},
 	"sessions":          {"identity"},

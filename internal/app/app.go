@@ -20,6 +20,7 @@ import (
 	"market/internal/identity"
 	"market/internal/metrics"
 	"market/internal/notify"
+	"market/internal/payout"
 	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/pulse"
@@ -79,6 +80,7 @@ type App struct {
 	loops       *pulse.Loops
 	pace        watch.Pace
 	jobs        *river.Client[pgx.Tx]
+	payouts     *payout.Maker
 }
 
 // Start builds everything and starts it; ctx bounds the start alone. When it returns, the doors are open. The caller stops the app.
@@ -133,7 +135,8 @@ func Start(ctx context.Context, c config.Config, log zerolog.Logger, options ...
 	if err != nil {
 		return nil, err
 	}
-	if a.jobs, err = newJobs(a.db, rails.refund(a.refunded), a.notices, letters, log); err != nil {
+	a.payouts = payout.NewMaker(a.db, rails.payout(a.db), c.Plans)
+	if a.jobs, err = newJobs(a.db, rails.refund(a.refunded), rails.payout(a.db), a.payouts, a.notices, letters, log); err != nil {
 		return nil, err
 	}
 	a.reseal(ctx, catalog.NewSecrets(box))
@@ -213,7 +216,7 @@ func (a *App) build(background context.Context, c config.Config, rails rails, da
 		Path: a.path, Review: review, Guard: a.guard, DB: a.db, Catalog: listings, Secrets: catalog.NewSecrets(box), Rules: rails.rules(c.Dev, a.ownHosts(c)), Upstream: client, Ready: a.ready,
 		Networks: rails.networks(), Proxies: c.TrustedProxies, AdminToken: c.AdminToken.Reveal(), PublicURL: a.publicURL, Log: a.log, Now: a.now,
 		Dev: c.Dev, Cooldown: c.Cooldown, Stopping: a.stopping.Load, Sources: a.sources, Waiting: refundsWaiting, Metrics: a.metrics.Handler(), Notices: a.notices, Switches: a.switches, Plans: c.Plans,
-		Reconcile: a.reconcileNow, SignIns: signIns(signIn, rails, box),
+		Payouts: a.payouts, Reconcile: a.reconcileNow, SignIns: signIns(signIn, rails, box),
 	}), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"market/internal/catalog"
 	"market/internal/chain"
@@ -15,6 +16,7 @@ import (
 	"market/internal/delivery"
 	"market/internal/facilitator"
 	"market/internal/payment"
+	"market/internal/payout"
 	"market/internal/refund"
 )
 
@@ -106,6 +108,15 @@ func (r rail) treasuries() []common.Address {
 	all := []common.Address{r.treasury.Address()}
 	for _, k := range r.retired {
 		all = append(all, k.Address())
+	}
+	return all
+}
+
+// wallets returns every address of ours: the treasuries, and what pays gas.
+func (r rail) wallets() []common.Address {
+	all := r.treasuries()
+	if r.gas != (common.Address{}) {
+		all = append(all, r.gas)
 	}
 	return all
 }
@@ -206,12 +217,8 @@ func (rs rails) networks() []chain.Network {
 func (rs rails) delivery() []delivery.Rail {
 	var out []delivery.Rail
 	for _, r := range rs {
-		wallets := r.treasuries()
-		if r.gas != (common.Address{}) {
-			wallets = append(wallets, r.gas)
-		}
 		out = append(out, delivery.Rail{Network: r.network, Node: r.node, Chain: r.node, Settler: r.settler, Units: r.failover, Words: r.words, Treasury: r.treasury.Address(),
-			Ours: wallets, Gas: r.gas})
+			Ours: r.wallets(), Gas: r.gas})
 	}
 	return out
 }
@@ -240,6 +247,53 @@ func (u refundUnits) Reserve(ctx context.Context, unitOf string) (refund.Reserva
 		return nil, err
 	}
 	return reserved, nil
+}
+
+// payout returns what pays providers on each rail.
+func (rs rails) payout(db *pgxpool.Pool) map[string]payout.Rail {
+	out := map[string]payout.Rail{}
+	for _, r := range rs {
+		out[r.network.ID] = payout.Rail{Network: r.network, Node: r.node, Sender: r.sender, Funds: funds{db, r.node}, Units: payoutUnits{r.failover},
+			Treasuries: refund.Treasuries(append([]chain.Key{r.treasury}, r.retired...)...), Ours: r.wallets()}
+	}
+	return out
+}
+
+// funds says whether a treasury of a network has what it owes, of what the view of the chain is known to have.
+type funds struct {
+	db   *pgxpool.Pool
+	node *chain.Node
+}
+
+func (f funds) Short(ctx context.Context, asset, treasury common.Address) (bool, error) {
+	s, err := f.node.Standing(ctx, treasury)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(s.Assets, func(a chain.AssetStanding) bool { return a.Address == asset })
+	if i < 0 {
+		return false, fmt.Errorf("asset %s is not configured any more", asset)
+	}
+	id := f.node.Network().ID
+	all, err := delivery.LiabilitiesOf(ctx, f.db, id, s.Sure)
+	if err != nil {
+		return false, err
+	}
+	purse := delivery.Purse{Network: id, Asset: asset, Treasury: treasury, Holds: s.Assets[i].Holds, Block: s.Sure}
+	_, short, err := delivery.Short(ctx, f.db, f.node, purse, delivery.OwedBy(all, id, asset, treasury))
+	return short, err
+}
+
+// payoutUnits are the units of a network as payouts use them.
+type payoutUnits struct{ *facilitator.Failover }
+
+// Reserve sets one aside for a payout.
+func (u payoutUnits) Reserve(ctx context.Context) (sending context.Context, end func(), err error) {
+	reserved, err := u.ReservePayout(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return reserved.In(ctx), reserved.End, nil
 }
 
 // limited says from memory why nobody settles on a network now; nil where somebody does.

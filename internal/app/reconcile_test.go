@@ -2,15 +2,11 @@ package app_test
 
 import (
 	"crypto/rand"
-	"fmt"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"market/internal/app/apptest"
 	"market/internal/chain"
@@ -35,69 +31,6 @@ func wantRight(t *testing.T, when string, answer map[string]any) {
 	if answer["ok"] != true || len(answer["differences"].([]any)) > 0 {
 		t.Fatalf("%s: wrong is %v, different %v", when, answer["wrong"], answer["differences"])
 	}
-}
-
-// callsOf is how many calls a run makes; MARKET_TEST_RECONCILED_CALLS says otherwise.
-func callsOf(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv("MARKET_TEST_RECONCILED_CALLS")
-	if text == "" {
-		return 40
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// Calls are served, refused and refunded while the books are held against the chain after every step, and while the clock is put forward.
-func TestReconciliation_ARunningMarketIsNeverDifferentBecauseItRuns(t *testing.T) {
-	t.Parallel()
-	const at = 4 // calls under way at once
-	calls := callsOf(t)
-	w := apptest.StartWith(t, apptest.Setup{Burst: 900, Quiet: true})
-	s := w.List(t, "reconciled", picky, nil)
-	payer := w.Payer(t, uint64(calls)*apptest.PriceUnits)
-	terms := w.Challenge(t, apptest.Ask(s.URL))
-	wantRight(t, "before the first call", reconciled(t, w))
-	refused := 0
-	for done := 0; done < calls; done += at {
-		var paying errgroup.Group
-		for i := range min(at, calls-done) {
-			ask, want := apptest.Ask(s.URL), http.StatusOK
-			if (done+i)%3 == 0 {
-				refused++
-				ask, want = ask.With(`{"n":2}`), http.StatusUnprocessableEntity
-			}
-			header := w.SignFor(t, payer, terms, 900)
-			paying.Go(func() error {
-				if a := w.Send(t, ask, header); a.Status != want {
-					return fmt.Errorf("call %d: %d %s", done+i, a.Status, a.Body)
-				}
-				return nil
-			})
-		}
-		wantRight(t, "while calls are under way", reconciled(t, w))
-		if err := paying.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		wantRight(t, "after a step", reconciled(t, w))
-		if done%(4*at) == 0 {
-			w.Shift(t, 20*time.Minute)
-			wantRight(t, "after the clock was put forward", reconciled(t, w))
-		}
-	}
-	apptest.Eventually(t, "every refund is confirmed", func() bool { return w.CountRefunds(t, "confirmed") == refused })
-	if err := w.Chain.Mine(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
-	apptest.Eventually(t, "every log has its row", func() bool {
-		answer := reconciled(t, w)
-		wantRight(t, "at the end", answer)
-		wallet := answer["wallets"].([]any)[0].(map[string]any)
-		return wallet["unmatched"] == float64(0) && wallet["held"] == strconv.Itoa((calls-refused)*apptest.PriceUnits)
-	})
 }
 
 // Somebody who has the treasury's key takes money out of it.

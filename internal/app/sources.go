@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"market/internal/config"
 	"market/internal/letter"
 	"market/internal/notify"
+	"market/internal/payout"
 	"market/internal/refund"
 	"market/internal/source"
 )
@@ -57,6 +59,7 @@ type keeper struct {
 	log     zerolog.Logger
 	notices notify.Store
 	refunds refund.Store
+	payouts payout.Store
 	letters letter.Store
 	serves  map[string][]string // networks on which refunds need it, by the name of the source
 	ranks   int                 // of new payments, when little is left of a facilitator
@@ -119,10 +122,10 @@ func (k *keeper) resume(ctx context.Context, tx pgx.Tx, s source.Source) error {
 			peers = append(peers, name)
 		}
 	}
-	return k.refunds.Resume(ctx, tx, networks, peers)
+	return errors.Join(k.refunds.Resume(ctx, tx, networks, peers), k.payouts.Resume(ctx, tx, networks, peers))
 }
 
-// waiting is what refunds will still want of a source. Another facilitator may come to send them: then this one kept more than it had to. Of a channel all of
+// waiting is what refunds and payouts will still want of a source. Another facilitator may come to send them: then this one kept more than it had to. Of a channel all of
 // the last tenth is kept for notices to the operator, which are no more than there are troubles: else letters, of which providers can make as many as they
 // like, would use it up, and nobody could be told of that.
 func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, error) {
@@ -133,11 +136,15 @@ func (k *keeper) waiting(ctx context.Context, name string) (source.Waiting, erro
 	if len(networks) == 0 {
 		return source.Waiting{}, nil
 	}
-	n, err := k.refunds.Waiting(ctx, k.db, networks)
-	return source.Waiting{Refunds: n}, err
+	refunds, err := k.refunds.Waiting(ctx, k.db, networks)
+	if err != nil {
+		return source.Waiting{}, err
+	}
+	payouts, err := k.payouts.Waiting(ctx, k.db, networks)
+	return source.Waiting{Refunds: refunds, Payouts: payouts}, err
 }
 
-// resumeRefunds has everything due that waits for a facilitator or a node on a network where one of its kind takes work: a refund may have been put off
+// resumeRefunds has everything due that waits for a facilitator or a node on a network where one of its kind takes work: a refund or a payout may have been put off
 // while that came to be so. It is done whenever what is out was read again, and so once a minute at least.
 func (a *App) resumeRefunds(ctx context.Context, open rails) error {
 	for _, r := range open {
@@ -152,6 +159,9 @@ func (a *App) resumeRefunds(ctx context.Context, open rails) error {
 			continue
 		}
 		if err := (refund.Store{}).Resume(ctx, a.db, []string{r.network.ID}, working); err != nil {
+			return err
+		}
+		if err := (payout.Store{}).Resume(ctx, a.db, []string{r.network.ID}, working); err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,7 @@ func TestSwitches_ThePageSaysWhoAndWhyAndAsksTwice(t *testing.T) {
 		t.Fatalf("set: %d", done.StatusCode)
 	}
 	_, page := p.get(t, done.Header.Get("Location"))
-	for _, want := range []string{"Strikes and cooldowns: it is stopped now.", "1 switch is on", "our proxy &lt;b&gt;answers&lt;/b&gt;", "by admin token", "makes no payouts", "Let it go on"} {
+	for _, want := range []string{"Strikes and cooldowns: it is stopped now.", "1 switch is on", "our proxy &lt;b&gt;answers&lt;/b&gt;", "by admin token", "No payout is signed or sent", "Let it go on"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q:\n%s", want, page)
 		}

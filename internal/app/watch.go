@@ -5,6 +5,7 @@ import (
 
 	"market/internal/letter"
 	"market/internal/notify"
+	"market/internal/payout"
 	"market/internal/refund"
 	"market/internal/watch"
 )
@@ -23,9 +24,10 @@ func (a *App) watchAll(background context.Context, rails rails) {
 	w := watch.New(watch.Config{
 		DB: a.db, Self: a.path.Owner(), Address: a.door.Addr().String(), Ready: func(context.Context) map[string]error { return a.ready.All() },
 		Networks: rails.watched(), Loops: a.loops, Tries: a.path.Tries, Clock: a.now, Pace: a.pace, Switches: a.switches.On,
-		Periodic: []string{refund.DueArgs{}.Kind(), notify.DueArgs{}.Kind(), letter.DueArgs{}.Kind()},
+		Periodic: []string{refund.DueArgs{}.Kind(), payout.DueArgs{}.Kind(), payout.MakeArgs{}.Kind(), notify.DueArgs{}.Kind(),
+			letter.DueArgs{}.Kind()},
 		// The rows of these say when they are tried again, so a job that went wrong has ended as it should.
-		RowsTell: []string{refund.Args{}.Kind(), notify.Args{}.Kind(), letter.Args{}.Kind()},
+		RowsTell: []string{refund.Args{}.Kind(), payout.Args{}.Kind(), notify.Args{}.Kind(), letter.Args{}.Kind()},
 		Tell:     a.tellChange,
 		OnError:  func(err error) { a.log.Error().Err(err).Msg("watch") },
 	})

@@ -30,9 +30,15 @@ const (
 	KeyMade      Action = "key_made"      // an account made an API key
 	KeyRevoked   Action = "key_revoked"   // and ended one
 
-	RefundRetried  Action = "refund_retried"  // a refund that could not be sent is tried again
-	ReviewRefunded Action = "review_refunded" // a call that was up for review after a restore is given back
-	ReviewServed   Action = "review_served"   // and one may be served after all
+	RefundRetried   Action = "refund_retried"     // a refund that could not be sent is tried again
+	ReviewRefunded  Action = "review_refunded"    // a call that was up for review after a restore is given back
+	ReviewServed    Action = "review_served"      // and one may be served after all
+	AddressSet      Action = "payout_address_set" // an account is to be paid to another address
+	PayoutMade      Action = "payout_made"        // an admin had an account paid out
+	PayoutHeld      Action = "payout_held"
+	PayoutReleased  Action = "payout_released"
+	PayoutRetried   Action = "payout_retried"
+	PayoutCancelled Action = "payout_cancelled"
 
 	// TransferBooked is that an admin said what a transfer of a treasury was.
 	TransferBooked Action = "transfer_booked"
@@ -41,7 +47,8 @@ const (
 // Actions returns every action.
 func Actions() []Action {
 	return []Action{Void, Uphold, Relist, Suspend, Recount, SourceTried, SwitchedOn, SwitchedOff, PlanSet, AdminGranted, AdminRevoked, SessionEnded, KeyMade, KeyRevoked,
-		RefundRetried, ReviewRefunded, ReviewServed, TransferBooked}
+		RefundRetried, ReviewRefunded, ReviewServed, TransferBooked,
+		AddressSet, PayoutMade, PayoutHeld, PayoutReleased, PayoutRetried, PayoutCancelled}
 }
 
 // A Kind is what a decision can be about.
@@ -57,22 +64,23 @@ const (
 	KindRefund   Kind = "refund"
 	KindCall     Kind = "call"
 	KindTransfer Kind = "transfer"
+	KindPayout   Kind = "payout"
 )
 
 // Kinds returns every kind.
 func Kinds() []Kind {
-	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin, KindRefund, KindCall, KindTransfer}
+	return []Kind{KindStrike, KindService, KindSource, KindSwitch, KindAccount, KindAdmin, KindRefund, KindCall, KindTransfer, KindPayout}
 }
 
 // A Subject is what one decision is about: the id of a strike, the slug of a service, the name of a source or of a switch, the id of an account,
 // the wallet of an admin, the id of a call, also for its refund, the network of a transfer
-// with its transaction and log index.
+// with its transaction and log index, the id of a payout.
 type Subject struct {
 	Kind Kind
 	Name string
 }
 
-// Strike, Service, Source, Switch, Account, Admin, Refund, Call and Transfer name a subject.
+// Strike, Service, Source, Switch, Account, Admin, Refund, Call, Transfer and Payout name a subject.
 func Strike(id uuid.UUID) Subject  { return Subject{KindStrike, id.String()} }
 func Service(slug string) Subject  { return Subject{KindService, slug} }
 func Source(name string) Subject   { return Subject{KindSource, name} }
@@ -82,6 +90,7 @@ func Admin(wallet string) Subject  { return Subject{KindAdmin, wallet} }
 func Refund(of uuid.UUID) Subject  { return Subject{KindRefund, of.String()} }
 func Call(id uuid.UUID) Subject    { return Subject{KindCall, id.String()} }
 func Transfer(name string) Subject { return Subject{KindTransfer, name} }
+func Payout(id uuid.UUID) Subject  { return Subject{KindPayout, id.String()} }
 
 // An Entry is one decision.
 type Entry struct {

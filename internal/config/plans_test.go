@@ -20,7 +20,7 @@ func plansSetting(t *testing.T, text string) string {
 	return "MARKET_PLANS=" + path
 }
 
-const starter = `{"name":"starter","title":"Starter","limits":{"listings":1,"endpoints_per_listing":2,"trial_calls_per_day":0,"probe_every_seconds":3600,"fee_bps":900,"priority":0,"answer_retention_seconds":3600}}`
+const starter = `{"name":"starter","title":"Starter","limits":{"listings":1,"endpoints_per_listing":2,"trial_calls_per_day":0,"probe_every_seconds":3600,"fee_bps":900,"priority":0,"answer_retention_seconds":3600,"payout_threshold_cents":2500}}`
 
 func TestLoad_WithoutAFileTheFirstPlanHasTheFeeAndTheRetentionOfTheConfiguration(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	"market/internal/chain"
 	"market/internal/money"
+	"market/internal/payout"
 	"market/internal/postgres"
 	"market/internal/refund"
 )
@@ -30,7 +31,7 @@ func short(holds, owed, left money.Amount) bool { return holds.Add(left).Cmp(owe
 
 // Short says whether a treasury held less than owed tells; where it seems so, what has left it is looked for on the chain, and what it owes is read again.
 // It returns what it owes. The order is what makes a yes certain: the balance was read first, what was sent next, and what is owed last. So a payment that
-// came in or a refund that left or became final in between makes the treasury look better than it is, and never worse.
+// came in or a refund or payout that left or became final in between makes the treasury look better than it is, and never worse.
 func Short(ctx context.Context, db postgres.DB, node Nonces, p Purse, owed Liability) (Liability, bool, error) {
 	if !short(p.Holds, owed.Owed(), money.Amount{}) {
 		return owed, false, nil
@@ -47,30 +48,46 @@ func Short(ctx context.Context, db postgres.DB, node Nonces, p Purse, owed Liabi
 	return owed, short(p.Holds, owed.Owed(), left), nil
 }
 
-// leftOf adds up the refunds that have left a treasury and are not final, as far as one round trip or two tell. Those beyond that count as having left:
-// they are the newest.
+// leftLooked is how many of each kind leftOf looks for.
+const leftLooked = 2 * chain.UsedMax
+
+// leftOf adds up the refunds and payouts that have left a treasury and are not final, as far as one round trip or two of each tell. Those beyond that count as
+// having left: they are the newest.
 func leftOf(ctx context.Context, db postgres.DB, node Nonces, p Purse) (money.Amount, error) {
-	const looked = 2 * chain.UsedMax
-	sent, err := refund.Store{}.Sent(ctx, db, p.Network, p.Asset, p.Treasury, 100*looked)
+	refunds, err := refund.Store{}.Sent(ctx, db, p.Network, p.Asset, p.Treasury, 100*leftLooked)
 	if err != nil {
 		return money.Amount{}, err
 	}
+	payouts, err := payout.Store{}.Sent(ctx, db, p.Network, p.Asset, p.Treasury, 100*leftLooked)
+	if err != nil {
+		return money.Amount{}, err
+	}
+	ofRefunds, err := usedOf(ctx, node, p, refunds, func(s refund.Sent) (common.Hash, money.Amount) { return s.Nonce, s.Amount })
+	if err != nil {
+		return money.Amount{}, err
+	}
+	ofPayouts, err := usedOf(ctx, node, p, payouts, func(s payout.Sent) (common.Hash, money.Amount) { return s.Nonce, s.Amount })
+	return ofRefunds.Add(ofPayouts), err
+}
+
+func usedOf[T any](ctx context.Context, node Nonces, p Purse, sent []T, of func(T) (common.Hash, money.Amount)) (money.Amount, error) {
 	var left money.Amount
 	for i := 0; i < len(sent); i += chain.UsedMax {
 		part := sent[i:min(i+chain.UsedMax, len(sent))]
 		used := make([]bool, len(part))
-		if i < looked {
+		if i < leftLooked {
 			nonces := make([]common.Hash, len(part))
 			for j, s := range part {
-				nonces[j] = s.Nonce
+				nonces[j], _ = of(s)
 			}
+			var err error
 			if used, err = node.Used(ctx, p.Asset, p.Treasury, nonces); err != nil {
-				return money.Amount{}, fmt.Errorf("read which refunds have left treasury %s on %s: %w", p.Treasury, p.Network, err)
+				return money.Amount{}, fmt.Errorf("read what has left treasury %s on %s: %w", p.Treasury, p.Network, err)
 			}
 		}
 		for j, s := range part {
-			if i >= looked || used[j] {
-				left = left.Add(s.Amount)
+			if _, amount := of(s); i >= leftLooked || used[j] {
+				left = left.Add(amount)
 			}
 		}
 	}

@@ -7,11 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"market/internal/audit"
 	"market/internal/catalog"
 	"market/internal/letter"
+	"market/internal/money"
+	"market/internal/payout"
 	"market/internal/postgres/pgtest"
 )
 
@@ -177,7 +181,8 @@ func TestHolder_TellsTheProviderOfAHold(t *testing.T) {
 // Every change of a state is told by the state that it led to, and every decision about a strike by what was found.
 func TestToldOf_EveryActionAndEveryStateTellsSomething(t *testing.T) {
 	t.Parallel()
-	seen := map[letter.Kind]bool{letter.StrikeOpened: true} // by a failure alone
+	seen := map[letter.Kind]bool{letter.StrikeOpened: true, // by a failure alone
+		letter.PayoutPaid: true, letter.PayoutParked: true, letter.PayoutAddress: true} // of the account
 	for _, action := range audit.Actions() {
 		for _, of := range audit.Kinds() {
 			for _, after := range catalog.States() {
@@ -198,5 +203,56 @@ func TestToldOf_EveryActionAndEveryStateTellsSomething(t *testing.T) {
 	}
 	if len(seen) != len(letter.Kinds()) {
 		t.Errorf("told are %s, and there are %s", fmt.Sprint(seen), letter.Kinds())
+	}
+}
+
+// Whoever has the account is told at each place that its listings name, once.
+func TestPayoutTeller_WritesOnceToEachPlaceOfTheAccount(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.contact(t)
+	owner := uuid.Must(uuid.NewV7())
+	const ownedSQL = `
+WITH a AS (INSERT INTO accounts (id, wallet) VALUES ($1, decode(repeat('ab', 20), 'hex')) RETURNING id)
+UPDATE services SET owner_id = a.id FROM a`
+	const twinSQL = `
+INSERT INTO services SELECT (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(), 'slug', $1::text, 'notice_email', $2::text,
+       'created_at', s.created_at + interval '1 day'))).* FROM services s WHERE s.id = $3`
+	if _, err := s.db.Exec(t.Context(), ownedSQL, owner); err != nil {
+		t.Fatal(err)
+	}
+	for slug, email := range map[string]string{"twin": "ops@weather.example", "other": "else@weather.example"} {
+		if _, err := s.db.Exec(t.Context(), twinSQL, slug, email, s.service.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell := PayoutTeller(nil)
+	p := payout.Payout{ID: uuid.Must(uuid.NewV7()), Purse: payout.Purse{Account: owner, Network: "eip155:1"}, Number: 7, Amount: money.FromUnits(9750), State: payout.StateParked, Why: "the token refused it"}
+	for _, state := range []payout.State{payout.StateParked, payout.StateConfirmed} {
+		p.State = state
+		if err := pgx.BeginFunc(t.Context(), s.db, func(tx pgx.Tx) error { return tell(t.Context(), tx, p) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits := payout.Address{Network: "eip155:1", Now: common.Address{1}, Next: common.Address{2}, NextAt: time.Unix(1_800_000_000, 0)}
+	if err := pgx.BeginFunc(t.Context(), s.db, func(tx pgx.Tx) error { return TellAddress(t.Context(), tx, owner, waits, provider) }); err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Kind  letter.Kind
+		Email string
+		N     int
+	}
+	rows, err := s.db.Query(t.Context(), `SELECT n.kind, s.notice_email, count(*)::int FROM provider_notices n JOIN services s ON s.id = n.service_id GROUP BY 1, 2 ORDER BY 1, 2`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
+	want := []row{}
+	for _, kind := range []letter.Kind{letter.PayoutAddress, letter.PayoutPaid, letter.PayoutParked} {
+		want = append(want, row{kind, "else@weather.example", 1}, row{kind, "ops@weather.example", 1})
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("told is %v, %v; want %v", got, err, want)
 	}
 }

@@ -88,12 +88,15 @@ func (f *Failover) SettleOnWord(ctx context.Context, s chain.Signed, believe cha
 
 func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Believe) chain.Settlement {
 	reserved := taken(ctx)
-	began, order := f.now(), f.order()
+	began, order, class := f.now(), f.order(), f.classOf(s)
 	if reserved != nil {
 		order = first(reserved.of, order)
+		if reserved.class != 0 {
+			class = reserved.class
+		}
 	}
 	if len(order) == 1 {
-		got, passed := f.settleBy(ctx, order[0], reserved, s, 1, believe)
+		got, passed := f.settleBy(ctx, order[0], reserved, class, s, 1, believe)
 		if passed != nil {
 			got = chain.Settlement{Status: chain.StatusReleased, Why: whyTrouble, Err: passed}
 		}
@@ -108,7 +111,7 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 		errs  []error
 	)
 	for i, l := range order {
-		got, passed := f.settleBy(ctx, l, reserved, s, len(order)-i, believe)
+		got, passed := f.settleBy(ctx, l, reserved, class, s, len(order)-i, believe)
 		if passed != nil {
 			errs = append(errs, passed)
 			continue
@@ -148,13 +151,13 @@ func (f *Failover) settle(ctx context.Context, s chain.Signed, believe chain.Bel
 	return f.orLimited(s, unknown(sent, why, errors.Join(errs...)))
 }
 
-// settleBy settles by one facilitator, in the turn that was reserved with it, or in one of its own. passed is why it was not asked.
-func (f *Failover) settleBy(ctx context.Context, l link, reserved *Reservation, s chain.Signed, left int, believe chain.Believe,
+// settleBy settles by one facilitator, in the turn that was reserved with it, or in one of its own, of a class. passed is why it was not asked.
+func (f *Failover) settleBy(ctx context.Context, l link, reserved *Reservation, class source.Class, s chain.Signed, left int, believe chain.Believe,
 ) (got chain.Settlement, passed error) {
 	if reserved != nil && reserved.of == l {
 		return l.settle(ctx, reserved.turn, s, left, believe), nil
 	}
-	turn, err := l.reserve(ctx, f.classOf(s), 1)
+	turn, err := l.reserve(ctx, class, 1)
 	if err != nil {
 		return chain.Settlement{}, untyped(err)
 	}

@@ -18,6 +18,7 @@ type Reservation struct {
 	turn  *remote.Turn // nil: nothing is counted
 	aside bool         // it is the unit that was set aside with the payment
 	keeps int64        // for a refund
+	class source.Class // zero: as the authorization says
 	used  atomic.Bool  // by a settlement
 }
 
@@ -80,6 +81,16 @@ func (f *Failover) ReserveCall(ctx context.Context, rank int, n int64) (*Reserva
 // ReserveRefund sets a unit aside for one refund: where the unit that was set aside with unitOf is used, no other is counted.
 func (f *Failover) ReserveRefund(ctx context.Context, unitOf string) (*Reservation, error) {
 	return f.reserve(1, unitOf, func(l link, n int64) (*remote.Turn, error) { return l.reserve(ctx, source.Refund, n) })
+}
+
+// ReservePayout sets a unit aside for one payout, which leaves what refunds want.
+func (f *Failover) ReservePayout(ctx context.Context) (*Reservation, error) {
+	reserved, err := f.reserve(1, "", func(l link, n int64) (*remote.Turn, error) { return l.reserve(ctx, source.Payout, n) })
+	if err != nil {
+		return nil, err
+	}
+	reserved.class = source.Payout
+	return reserved, nil
 }
 
 func (f *Failover) reserve(n int64, unitOf string, of func(link, int64) (*remote.Turn, error)) (*Reservation, error) {

@@ -19,6 +19,13 @@ func EverySecond(args river.JobArgs) *river.PeriodicJob {
 	}, &river.PeriodicJobOpts{RunOnStart: true})
 }
 
+// EveryMinute is a periodic job that finds work which nothing waits for; of the replicas one does at a time.
+func EveryMinute(args river.JobArgs) *river.PeriodicJob {
+	return river.NewPeriodicJob(river.PeriodicInterval(time.Minute), func() (river.JobArgs, *river.InsertOpts) {
+		return args, &river.InsertOpts{MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByPeriod: time.Minute}}
+	}, &river.PeriodicJobOpts{RunOnStart: true})
+}
+
 // OneLive keeps one live job of the same arguments, and no retry by the queue. An empty queue is the usual one.
 func OneLive(queue string) river.InsertOpts {
 	return river.InsertOpts{Queue: queue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{

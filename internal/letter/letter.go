@@ -21,11 +21,16 @@ const (
 	ServiceRelisted  Kind = "service.relisted"
 
 	ServiceUpheld Kind = "service.upheld" // a review answered an appeal, and leaves the service as it is
+
+	// Of the account that owns the service.
+	PayoutPaid    Kind = "payout.paid"    // a payout has arrived, and is final
+	PayoutParked  Kind = "payout.parked"  // one does not get through for now
+	PayoutAddress Kind = "payout.address" // it is to be paid to another address
 )
 
 // Kinds returns every kind.
 func Kinds() []Kind {
-	return []Kind{StrikeOpened, StrikeVoided, StrikeUpheld, ServiceDelisted, ServiceHeld, ServiceSuspended, ServiceRelisted, ServiceUpheld}
+	return []Kind{StrikeOpened, StrikeVoided, StrikeUpheld, ServiceDelisted, ServiceHeld, ServiceSuspended, ServiceRelisted, ServiceUpheld, PayoutPaid, PayoutParked, PayoutAddress}
 }
 
 // A Channel is a way to a provider.
@@ -60,6 +65,28 @@ type Facts struct {
 	// Strikes are how the service stands with those that count; nil where strikes have no part in what is told.
 	Strikes *Standing `json:"strikes,omitempty"`
 	Next    string    `json:"next"` // what happens at the next failure, in words
+	Payout  *Payout   `json:"payout,omitempty"`
+	PaidTo  *PaidTo   `json:"paid_to,omitempty"`
+}
+
+// A Payout is the one that a letter is about.
+type Payout struct {
+	ID          uuid.UUID `json:"id"`
+	Number      int64     `json:"number"` // of the account on the network in the asset
+	Network     string    `json:"network"`
+	Asset       string    `json:"asset"`
+	Amount      string    `json:"amount"` // base units
+	Sum         string    `json:"sum"`    // for people
+	To          string    `json:"to"`
+	Transaction string    `json:"transaction,omitempty"`
+}
+
+// PaidTo is where an account is paid on a network.
+type PaidTo struct {
+	Network string `json:"network"`
+	Now     string `json:"now"`
+	Next    string `json:"next,omitempty"` // left out where no change waits
+	NextAt  string `json:"next_at,omitempty"`
 }
 
 // A Strike is the one that a letter is about, or that decided.

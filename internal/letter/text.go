@@ -36,6 +36,12 @@ func headlineOf(l Letter) string {
 		return "on the shelf again"
 	case ServiceUpheld:
 		return "an appeal was answered: it stays as it is"
+	case PayoutPaid:
+		return "you are paid"
+	case PayoutParked:
+		return "a payout waits"
+	case PayoutAddress:
+		return "you are to be paid to another address"
 	}
 	return string(l.Kind) // of a younger program
 }
@@ -64,6 +70,23 @@ func textOf(l Letter, data Data) string {
 		sayStrike(say, f.Strike)
 	}
 	say("")
+	if p := f.Payout; p != nil {
+		say("Payout:  number %d, %s on %s, to %s", p.Number, oneLine(p.Sum, lineMax), oneLine(p.Network, lineMax), oneLine(p.To, lineMax))
+		if p.Transaction != "" {
+			say("         by transaction %s", oneLine(p.Transaction, lineMax))
+		}
+	}
+	if a := f.PaidTo; a != nil {
+		say("Paid to: %s on %s", oneLine(a.Now, lineMax), oneLine(a.Network, lineMax))
+		if a.Next != "" {
+			say("         %s from %s on", oneLine(a.Next, lineMax), moment(a.NextAt))
+		}
+	}
+	if f.Payout != nil || f.PaidTo != nil {
+		say("")
+		say("You get this because the listing of %s names this address. PATCH its member notices to change that.", f.Service)
+		return b.String()
+	}
 	say("All strikes with their evidence: GET %s", data.StrikesURL)
 	say(`If this is wrong, or once your service is repaired, say so: POST %s with {"text":"..."}`, data.AppealURL)
 	say("")

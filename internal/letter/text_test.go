@@ -82,3 +82,17 @@ func TestHeadlineOf_EveryKindHasItsOwn(t *testing.T) {
 		seen[text] = k
 	}
 }
+
+// What is about an account says where the money goes, and nothing of strikes.
+func TestTextOf_APayoutAndAnAddressAreToldWithoutStrikes(t *testing.T) {
+	t.Parallel()
+	paid := textOf(Letter{Kind: PayoutPaid, Facts: Facts{Service: "weather", Payout: &Payout{Number: 7, Network: "eip155:1", Sum: "0.975 USDC", To: "0x01", Transaction: "0xee"}}}, Data{})
+	moved := textOf(Letter{Kind: PayoutAddress, Facts: Facts{Service: "weather", PaidTo: &PaidTo{Network: "eip155:1", Now: "0x01", Next: "0x02", NextAt: "2026-12-01T00:00:00.000000Z"}}}, Data{})
+	for text, parts := range map[string][]string{paid: {"number 7, 0.975 USDC on eip155:1, to 0x01", "by transaction 0xee"}, moved: {"0x01 on eip155:1", "0x02 from 2026-12-01 00:00:00 UTC on"}} {
+		for _, part := range parts {
+			if !strings.Contains(text, part) || strings.Contains(text, "strikes") {
+				t.Errorf("the mail does not say %q, or speaks of strikes:\n%s", part, text)
+			}
+		}
+	}
+}

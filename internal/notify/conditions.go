@@ -17,6 +17,8 @@ const (
 	GasLow Kind = "gas_low"
 	// RefundsLate is that refunds of a network are owed for longer than they take; its subject is the network.
 	RefundsLate Kind = "refunds_late"
+	// PayoutsParked is that payouts of a network do not get through by themselves; its subject is the network.
+	PayoutsParked Kind = "payouts_parked"
 	// NothingSettles is that payments are tried and none settles. It has no subject.
 	NothingSettles Kind = "nothing_settles"
 	// NetworkNotReady is that no payment is taken on a network; its subject is the network.
@@ -31,11 +33,13 @@ const (
 	PaymentsStopped Kind = "payments_stopped"
 	// StrikesSuspended is that the operator has suspended strikes. It has no subject.
 	StrikesSuspended Kind = "strikes_suspended"
+	// PayoutsStopped is that the operator has stopped payouts. It has no subject.
+	PayoutsStopped Kind = "payouts_stopped"
 )
 
 // Conditions are the kinds of what package watch looks for.
 func Conditions() []Kind {
-	return []Kind{TreasuryShort, GasLow, RefundsLate, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart, PaymentsStopped, StrikesSuspended}
+	return []Kind{TreasuryShort, GasLow, RefundsLate, PayoutsParked, NothingSettles, NetworkNotReady, JobDiscarded, WorkStopped, ClockApart, PaymentsStopped, StrikesSuspended, PayoutsStopped}
 }
 
 // Kinds are all kinds that there are.

@@ -29,6 +29,7 @@ var enforced = map[string][]proof{
 		{"app/plans_test.go", "TestPlans_WhenLittleIsLeftTheLargerPlanIsServedForLonger", "source_days"}},
 	"AnswerRetention": {{"delivery/plan_test.go", "TestRecorder_AnAnswerIsKeptAsLongAsThePlanSays", "expires_at"},
 		{"app/plans_test.go", "TestPlans_ACallHasTheFeeAndTheRetentionOfItsServicesOwner", "expires_at"}},
+	"PayoutThreshold": {{"payout/maker_test.go", "TestMaker_Pass_PaysFromTheThresholdOfTheAccountsPlanOn", "PayoutThreshold"}},
 }
 
 func TestLimits_EachIsEnforcedByATestThatThereIs(t *testing.T) {

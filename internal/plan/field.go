@@ -21,6 +21,7 @@ const (
 	KeyFeeBPS           Key = "fee_bps"
 	KeyPriority         Key = "priority"
 	KeyAnswerRetention  Key = "answer_retention_seconds"
+	KeyPayoutThreshold  Key = "payout_threshold_cents"
 )
 
 // probeEveryMin is a few ticks of the rounds, which are gone once a minute: what is shorter could not be kept to half a tick.
@@ -67,6 +68,9 @@ func Fields() []Field {
 			func(l *Limits) *int { return &l.Priority }),
 		span(Field{Key: KeyAnswerRetention, Title: "Answers kept", has: "answers kept for %s", Least: 60, Most: int64(720 * time.Hour / time.Second),
 			Explanation: "How long a caller can fetch a served answer again without paying again."}, func(l *Limits) *time.Duration { return &l.AnswerRetention }),
+		count(Field{Key: KeyPayoutThreshold, Title: "Payout threshold", has: "payouts from %s on", fewer: true, Least: 1, Most: 1_000_000,
+			Explanation: "From which balance on an account is paid out by itself, for each token and network, of calls whose payment is final. Less is paid out when its provider asks for it."},
+			func(l *Limits) *int { return &l.PayoutThreshold }).showing(dollars),
 	}
 }
 
@@ -152,6 +156,14 @@ func units(n int64, unit string) string {
 		return "1 " + unit
 	}
 	return whole(n) + " " + unit + "s"
+}
+
+// dollars says US cents: $10, $2.50.
+func dollars(cents int64) string {
+	if cents%100 == 0 {
+		return "$" + whole(cents/100)
+	}
+	return fmt.Sprintf("$%s.%02d", whole(cents/100), cents%100)
 }
 
 func percent(bps int64) string { return strings.TrimSpace(decimal.New(bps, -2).String() + " %") }

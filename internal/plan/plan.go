@@ -17,6 +17,8 @@ type Limits struct {
 	// Priority orders new calls when little of a source is left for the day: the higher is let in for longer.
 	Priority        int
 	AnswerRetention time.Duration // how long a served answer can be fetched again
+	// PayoutThreshold is from how many US cents on an account is paid out by itself.
+	PayoutThreshold int
 }
 
 // A Plan is what accounts have by name.
@@ -32,11 +34,12 @@ type Table []Plan
 // BuiltIn is the table that holds where the operator has made none: its first plan has the fee and the retention of the configuration.
 func BuiltIn(feeBPS int, retention time.Duration) Table {
 	return Table{
-		{"free", "Free", Limits{Listings: 3, Endpoints: 10, TrialCallsPerDay: 100, ProbeEvery: time.Hour, FeeBPS: feeBPS, Priority: 1, AnswerRetention: retention}},
+		{"free", "Free", Limits{Listings: 3, Endpoints: 10, TrialCallsPerDay: 100, ProbeEvery: time.Hour, FeeBPS: feeBPS, Priority: 1, AnswerRetention: retention,
+			PayoutThreshold: 1_000}},
 		{"pro", "Pro", Limits{Listings: 20, Endpoints: 50, TrialCallsPerDay: 1_000, ProbeEvery: 15 * time.Minute, FeeBPS: feeBPS * 3 / 5, Priority: 2,
-			AnswerRetention: max(retention, 72*time.Hour)}},
+			AnswerRetention: max(retention, 72*time.Hour), PayoutThreshold: 500}},
 		{"scale", "Scale", Limits{Listings: 200, Endpoints: 100, TrialCallsPerDay: 10_000, ProbeEvery: 5 * time.Minute, FeeBPS: feeBPS * 2 / 5, Priority: 3,
-			AnswerRetention: max(retention, 168*time.Hour)}},
+			AnswerRetention: max(retention, 168*time.Hour), PayoutThreshold: 100}},
 	}
 }
 

@@ -197,6 +197,8 @@ func TestField_Show_SpeaksAsPeopleDo(t *testing.T) {
 		"a day is 24 hours":       {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 24 * time.Hour}), "24 hours"},
 		"days":                    {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 168 * time.Hour}), "7 days"},
 		"seconds":                 {KeyAnswerRetention.Field().Show(Limits{AnswerRetention: 90 * time.Second}), "90 seconds"},
+		"whole dollars":           {KeyPayoutThreshold.Field().Show(Limits{PayoutThreshold: 100_000}), "$1,000"},
+		"dollars and cents":       {KeyPayoutThreshold.Field().Show(Limits{PayoutThreshold: 205}), "$2.05"},
 		"thousands are set apart": {KeyTrialCallsPerDay.Field().Show(Limits{TrialCallsPerDay: 1_000_000}), "1,000,000 a day"},
 	}
 	for sentence, test := range tests {

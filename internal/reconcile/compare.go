@@ -66,8 +66,8 @@ UPDATE wallet_transfers t SET partner_kind = m.kind, partner_id = m.id
 	giveBackSQL = `SELECT ledger_give_back_claimed($1)`
 
 	// What is on its way to its row is no difference. A payment is in the chain before it is proved, by a facilitator's word or by the payer's own hand,
-	// and until it lapses or is final its call is followed by the sweeper. A refund is in the chain before it is deep enough to be confirmed, and where its
-	// source is out it is not looked at for hours. What came from another treasury of ours is different there, where it went.
+	// and until it lapses or is final its call is followed by the sweeper. A refund, or a payout, is in the chain before it is deep enough to be confirmed, and
+	// where its source is out it is not looked at for hours. What came from another treasury of ours is different there, where it went.
 	unmatchedSQL = `
 SELECT t.direction, t.counterparty, t.amount::text, t.transaction, t.log_index, t.block_number
   FROM wallet_transfers t
@@ -85,7 +85,11 @@ SELECT t.direction, t.counterparty, t.amount::text, t.transaction, t.log_index, 
 	ELSE NOT EXISTS (
 		SELECT 1 FROM refunds r
 		 WHERE r.network = t.network AND r.asset = t.asset AND r.authorizer = t.treasury AND r.payer = t.counterparty AND r.amount = t.amount
-		   AND r.state NOT IN ('confirmed', 'void') AND EXISTS (SELECT 1 FROM refund_signatures s WHERE s.call_id = r.call_id) OFFSET 0) END
+		   AND r.state NOT IN ('confirmed', 'void') AND EXISTS (SELECT 1 FROM refund_signatures s WHERE s.call_id = r.call_id) OFFSET 0)
+	  AND NOT EXISTS (
+		SELECT 1 FROM payouts p JOIN payout_signatures s ON s.payout_id = p.id
+		 WHERE p.network = t.network AND p.asset = t.asset AND p.treasury = t.treasury AND p.amount = t.amount
+		   AND p.state NOT IN ('confirmed', 'cancelled') AND s.address = t.counterparty OFFSET 0) END
  ORDER BY t.block_number, t.log_index LIMIT $4`
 
 	// $4 is the block from which on it is compared, and $5 that up to which the chain is known. A row that is not final may lack its log, and is nowhere
@@ -203,7 +207,7 @@ func unmatched(ctx context.Context, db postgres.DB, s reach, f *finding) error {
 	_, err = pgx.ForEachRow(rows, []any{&way, &other, &amount, &transaction, &index, &block}, func() error {
 		subject, who := subjectOf(transaction, index), common.BytesToAddress(other)
 		if way == direction(false) {
-			f.add(Outflow, subject, "%s went to %s in block %d, and no refund or entry of ours says why", amount, who, block)
+			f.add(Outflow, subject, "%s went to %s in block %d, and no refund, payout or entry of ours says why", amount, who, block)
 			return nil
 		}
 		parsed, err := money.ParseAmount(amount)

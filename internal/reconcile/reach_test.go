@@ -157,7 +157,7 @@ func TestCompare_ReadsByIndexWhatIsNew(t *testing.T) {
 	b.exec(t, agreedSQL, many)
 	b.exec(t, `ANALYZE calls, refunds, wallet_transfers, ledger_transactions, ledger_postings`)
 	reach := []any{b.key.Network, b.key.Asset[:], b.key.Treasury[:], int64(many + 995), int64(many + 1000)}
-	transfers := []string{"calls_transfer_unique", "refunds_transfer_unique"}
+	transfers := []string{"calls_transfer_unique", "refunds_transfer_unique", "payouts_transfer_unique"}
 	tests := map[string]struct {
 		sql  string
 		args []any
@@ -167,8 +167,8 @@ func TestCompare_ReadsByIndexWhatIsNew(t *testing.T) {
 		"what is matched":    {matchSQL, reach[:3], append(transfers, "wallet_transfers_claimable")},
 		"what is parted":     {partSQL, reach, append(transfers, "wallet_transfers_by_block")},
 		"logs without a row": {unmatchedSQL, append(reach[:3:3], 9), []string{"wallet_transfers_claimable"}},
-		"rows without a log": {missingSQL, append(reach[:5:5], 9), []string{"calls_by_block", "refunds_by_block", "wallet_transfers_pkey"}},
-		"books and rows":     {sumsSQL, reach, []string{"ledger_postings_by_block", "ledger_transactions_pkey", "calls_by_block", "refunds_by_block"}},
+		"rows without a log": {missingSQL, append(reach[:5:5], 9), []string{"calls_by_block", "refunds_by_block", "payouts_by_block", "wallet_transfers_pkey"}},
+		"books and rows":     {sumsSQL, reach, []string{"ledger_postings_by_block", "ledger_transactions_pkey", "calls_by_block", "refunds_by_block", "payouts_by_block"}},
 		"logs":               {movedSQL, reach, []string{"wallet_transfers_by_block"}},
 	}
 	for name, tt := range tests {

@@ -333,6 +333,7 @@ var letterWords = map[letter.Kind]string{
 	letter.StrikeOpened: "A strike was opened", letter.StrikeVoided: "A strike was voided", letter.StrikeUpheld: "A strike was upheld",
 	letter.ServiceDelisted: "The service was delisted", letter.ServiceHeld: "The service was held for a review", letter.ServiceSuspended: "The service was suspended",
 	letter.ServiceRelisted: "The service was put back on the shelf", letter.ServiceUpheld: "The service stays as it is",
+	letter.PayoutPaid: "You were paid", letter.PayoutParked: "A payout waits", letter.PayoutAddress: "You are to be paid to another address",
 }
 
 // addLetters shows what the provider was told, and how the service came to where it is.

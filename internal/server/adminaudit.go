@@ -91,6 +91,13 @@ var deeds = map[audit.Action]string{
 	audit.ReviewRefunded: "Refunded after a restore",
 	audit.ReviewServed:   "Let be served after a restore",
 	audit.TransferBooked: "Booked",
+
+	audit.AddressSet:      "To be paid elsewhere",
+	audit.PayoutMade:      "Paid out",
+	audit.PayoutHeld:      "Payout held",
+	audit.PayoutReleased:  "Payout released",
+	audit.PayoutRetried:   "Payout tried again",
+	audit.PayoutCancelled: "Payout cancelled",
 }
 
 func auditOnPageOf(e audit.Entry) auditOnPage {

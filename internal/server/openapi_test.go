@@ -231,6 +231,7 @@ var views = map[string]reflect.Type{
 	"Decision": reflect.TypeFor[decisionView](), "AuditEntry": reflect.TypeFor[auditView](),
 	"Notices": reflect.TypeFor[noticesView](), "NewNoticeSecret": reflect.TypeFor[newNoticeSecretView](), "ProviderNotice": reflect.TypeFor[letterView](),
 	"ProviderNoticeData": reflect.TypeFor[letter.Data](), "ToldStrike": reflect.TypeFor[letter.Strike](), "StrikeStanding": reflect.TypeFor[letter.Standing](),
+	"ToldPayout": reflect.TypeFor[letter.Payout](), "PaidTo": reflect.TypeFor[letter.PaidTo](),
 	"Sending": reflect.TypeFor[sendingView](),
 	"Receipt": reflect.TypeFor[payment.Receipt](), "OutcomeReceipt": reflect.TypeFor[payment.OutcomeReceipt](),
 }

@@ -15,6 +15,7 @@ import (
 	"market/internal/chain"
 	"market/internal/delivery"
 	"market/internal/identity"
+	"market/internal/payout"
 	"market/internal/plan"
 	"market/internal/postgres"
 	"market/internal/readiness"
@@ -62,6 +63,7 @@ type Config struct {
 	Reconcile func(ctx context.Context) error
 	SignIns   *identity.SignIns
 	Plans     plan.Table // of the accounts that list services
+	Payouts   *payout.Maker
 }
 
 // Server is the public door and the operations door.
@@ -94,6 +96,7 @@ type Server struct {
 	reconcile  func(ctx context.Context) error
 	identities identity.Store
 	signIns    *identity.SignIns
+	payouts    *payout.Maker
 	tries      tries // to sign in with the admin token
 	challenges tries
 	entries    tries // to sign in with a wallet
@@ -110,7 +113,7 @@ func New(c Config) *Server {
 		proxies:    c.Proxies,
 		adminToken: c.AdminToken, publicURL: c.PublicURL, dev: c.Dev, cooldown: c.Cooldown, log: c.Log, now: c.Now, stopping: c.Stopping,
 		sources: c.Sources, waiting: c.Waiting, metrics: c.Metrics, notices: c.Notices, switches: c.Switches, reconcile: c.Reconcile,
-		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, store: catalog.Store{Plans: c.Plans},
+		ourForms: ourForms(c.PublicURL), signIns: c.SignIns, payouts: c.Payouts, store: catalog.Store{Plans: c.Plans},
 		challenges: tries{max: challengesMax}, entries: tries{max: signInsMax}, badTokens: tries{max: badTokensMax},
 		writes: triesOf[uuid.UUID]{max: writesMax, window: writesWindow},
 	}

@@ -37,8 +37,8 @@ var switchWords = map[switches.Kind]struct{ stops, goesOn string }{
 			"operator has stopped payments, and not why.",
 	},
 	switches.StopPayouts: {
-		"No provider is paid out. This version of the market makes no payouts, so it stops nothing yet: it is kept, and will hold when there are some.",
-		"Everything else: calls, refunds and what providers earn.",
+		"No payout is signed or sent, on every process. One that was sent before may still arrive, and is followed until it has.",
+		"Everything else: calls, refunds and what providers earn. Payouts are made and wait; they are sent when this is off again.",
 	},
 	switches.SuspendStrikes: {
 		"No failed call is a strike or starts a cooldown, nobody is delisted, and nothing is held for a review. That holds for every failure that is recorded from then on, on every process, and none of them " +

@@ -18,9 +18,11 @@ import (
 	"market/internal/catalog"
 	"market/internal/chain"
 	"market/internal/delivery"
+	"market/internal/ledger"
 	"market/internal/money"
 	"market/internal/notify"
 	"market/internal/payment"
+	"market/internal/payout"
 	"market/internal/postgres/pgtest"
 	"market/internal/refund"
 )
@@ -107,6 +109,102 @@ func TestLiabilities_AreWhatWasReceivedAndMayHaveToBeGivenBack(t *testing.T) {
 	if want := (map[common.Address][2]string{mine: {"24", "3"}, old: {"32", "0"}}); len(got) != 2 || got[mine] != want[mine] || got[old] != want[old] {
 		t.Errorf("refunds and open calls by treasury are %v, want %v", got, want)
 	}
+}
+
+const servedSQL = `
+WITH served AS (UPDATE calls SET state = 'served', payment_state = $3, provider_id = $4, block_number = $5 WHERE id = $1 RETURNING *)
+INSERT INTO deliveries (id, call_id, trial, service_id, endpoint_id, outcome, reason, party, origin, asked, asked_at, method, path, source, recorded_at)
+SELECT $2, id, false, service_id, endpoint_id, 'served', 'ok', 'service', origin, true, asked_at, method, path, source, market_now() FROM served`
+
+// earn has a provider earn all of a call, which is paid to a treasury at a block.
+func earn(t *testing.T, db *pgxpool.Pool, provider uuid.UUID, treasury common.Address, units uint64, life string, block int) {
+	t.Helper()
+	p := pay(t, db, treasury, units, "asked", "mined")
+	if _, err := db.Exec(t.Context(), servedSQL, p.Call, uuid.Must(uuid.NewV7()), life, provider, block); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sellerAt is an account that is paid to an address.
+func sellerAt(t *testing.T, db *pgxpool.Pool, address common.Address) uuid.UUID {
+	t.Helper()
+	id := uuid.Must(uuid.NewV7())
+	if _, err := db.Exec(t.Context(), `INSERT INTO accounts (id, wallet) VALUES ($1, $2)`, id, address[:]); err != nil {
+		t.Fatal(err)
+	}
+	err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
+		_, err := payout.Store{}.SetAddress(t.Context(), tx, id, network.ID, address, nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// A nonces node has seen every authorization used that has left.
+type nonces struct{ left bool }
+
+func (n nonces) Used(_ context.Context, _, _ common.Address, of []common.Hash) ([]bool, error) {
+	used := make([]bool, len(of))
+	for i := range used {
+		used[i] = n.left
+	}
+	return used, nil
+}
+
+// What providers have earned is owed until it has arrived. What the chain took back is owed by nobody, and of what came in at a block or after it a balance of
+// that block may know nothing.
+func TestLiabilities_WhatProvidersHaveEarnedIsOwedUntilItHasArrived(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	mine, provider := common.Address{0xaa}, sellerAt(t, db, common.Address{0xcd})
+	earn(t, db, provider, mine, 1, "final", 99)
+	earn(t, db, provider, mine, 2, "final", 100)
+	earn(t, db, provider, mine, 4, "mined", 101)
+	earn(t, db, provider, mine, 8, "lost", 50)
+	pay(t, db, mine, 16, "asked", "mined") // of block 1
+	wantOwed := func(when string, block uint64, want string) delivery.Liability {
+		t.Helper()
+		all, err := delivery.LiabilitiesOf(t.Context(), db, network.ID, block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owed := delivery.OwedBy(all, network.ID, usdc, mine)
+		if owed.Owed().String() != want {
+			t.Errorf("%s, below block %d: %s is owed (%+v), want %s", when, block, owed.Owed(), owed, want)
+		}
+		return owed
+	}
+	for block, want := range map[uint64]string{99: "16", 100: "17", 101: "19", 102: "23", math.MaxUint64: "23"} {
+		wantOwed("nothing is paid", block, want)
+	}
+	if err := (ledger.Store{}).Fold(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	wantOwed("folded", 101, "19")
+
+	purse := payout.Purse{Account: provider, Network: network.ID, Asset: usdc, Treasury: mine}
+	made, err := payout.Store{}.Make(t.Context(), db, purse, 1, money.FromUnits(1), nil, "a test")
+	if err != nil || made.Amount.String() != "3" {
+		t.Fatalf("made a payout of %s, %v; want 3", made.Amount, err)
+	}
+	wantOwed("in a payout", math.MaxUint64, "23")
+	if _, err := db.Exec(t.Context(), `UPDATE payouts SET state = 'sent', signed_at = market_now()`); err != nil {
+		t.Fatal(err)
+	}
+	owed := wantOwed("sent", math.MaxUint64, "23")
+	holds := delivery.Purse{Network: network.ID, Asset: usdc, Treasury: mine, Holds: money.FromUnits(20), Block: math.MaxUint64}
+	for left, want := range map[bool]bool{true: false, false: true} {
+		if _, short, err := delivery.Short(t.Context(), db, nonces{left}, holds, owed); err != nil || short != want {
+			t.Errorf("it has left: %v; the treasury is short: %v, %v; want %v", left, short, err, want)
+		}
+	}
+	const confirmedSQL = `UPDATE payouts SET state = 'confirmed', transaction = nonce, log_index = 0, block_number = 110, confirmed_at = market_now()`
+	if _, err := db.Exec(t.Context(), confirmedSQL); err != nil {
+		t.Fatal(err)
+	}
+	wantOwed("it has arrived", math.MaxUint64, "20")
 }
 
 // Of what came in at a block or after it a balance of that block may know nothing.

@@ -16,7 +16,7 @@ import (
 
 // LookDeep is one look of RunDeep. The nodes come last: one that hangs takes all of the time that is left.
 func (w *Watch) LookDeep(ctx context.Context) error {
-	return errors.Join(w.lookAtRefunds(ctx), w.lookAtJobs(ctx), w.lookAtMoney(ctx))
+	return errors.Join(w.lookAtRefunds(ctx), w.lookAtPayouts(ctx), w.lookAtJobs(ctx), w.lookAtMoney(ctx))
 }
 
 // lookAtMoney finds out whether treasuries and gas wallets have enough. What a node does not say leaves what it said before.
@@ -64,7 +64,7 @@ func (w *Watch) lookAtMoney(ctx context.Context) error {
 			found = append(found, finding{key: k})
 		}
 	}
-	w.keep(found, func(k key) bool { return k.kind != notify.RefundsLate && !asked[k] })
+	w.keep(found, func(k key) bool { return k.kind != notify.RefundsLate && k.kind != notify.PayoutsParked && !asked[k] })
 	return errors.Join(errs...)
 }
 

@@ -40,16 +40,18 @@ var seenKinds = map[notify.Kind]int{
 	notify.TreasuryShort:   1,
 	notify.ClockApart:      1,
 	notify.RefundsLate:     2,
+	notify.PayoutsParked:   2,
 	notify.GasLow:          0,
 	notify.WorkStopped:     0,
 
 	notify.PaymentsStopped:  0,
 	notify.StrikesSuspended: 0,
+	notify.PayoutsStopped:   0,
 }
 
 // needWord are those of them that are over only by the word of a process that has looked: one that has just begun to run, or whose node does not answer,
 // does not see them either.
-var needWord = map[notify.Kind]bool{notify.TreasuryShort: true, notify.GasLow: true, notify.RefundsLate: true}
+var needWord = map[notify.Kind]bool{notify.TreasuryShort: true, notify.GasLow: true, notify.RefundsLate: true, notify.PayoutsParked: true}
 
 // fine returns what of it was found well and needs to be said.
 func fine(found []finding) []Fine {

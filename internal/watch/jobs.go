@@ -68,9 +68,11 @@ func (j jobFact) told() notify.Outage {
 
 // jobEffects says what a kind of job does.
 var jobEffects = map[string]string{
-	"notices_due": "notices like this one are not sent; they stand on the page /admin/notices. Calls go on",
-	"letters_due": "providers are not told of strikes and of their services; what is to be told waits. Calls go on",
-	"refunds_due": "refunds that did not get through at once are not tried again, and stay owed until it runs. New ones are tried once, and calls go on",
+	"notices_due":  "notices like this one are not sent; they stand on the page /admin/notices. Calls go on",
+	"letters_due":  "providers are not told of strikes and of their services; what is to be told waits. Calls go on",
+	"payouts_due":  "payouts that are made are not sent or followed until it runs; what providers have earned stays owed. Calls and refunds go on",
+	"payouts_make": "providers whose balance has passed their threshold are not paid by themselves; what they ask for is. Calls and refunds go on",
+	"refunds_due":  "refunds that did not get through at once are not tried again, and stay owed until it runs. New ones are tried once, and calls go on",
 }
 
 // Kinds are those of which something was given up of late, and those that are asked for: the periodic ones, and those with an open notice.

@@ -48,11 +48,11 @@ func (w *Watch) treasury(ctx context.Context, n Network, l delivery.Liability) (
 		return f, err
 	}
 	f.told = notify.Outage{
-		What: fmt.Sprintf("the treasury %s on %s holds %s and owes %s: %s in refunds, and %s of calls under way", l.Treasury, n.ID, amount(n, l.Asset, account.Balance),
-			amount(n, l.Asset, l.Owed()), amount(n, l.Asset, l.Refunds), amount(n, l.Asset, l.Open)),
-		Effect: "refunds that it cannot pay wait, stay owed and go on by themselves once it can. Where it is the treasury that receives payments now, new calls that would be paid " +
+		What: fmt.Sprintf("the treasury %s on %s holds %s and owes %s: %s in refunds, %s of calls under way, and %s to providers", l.Treasury, n.ID, amount(n, l.Asset, account.Balance),
+			amount(n, l.Asset, l.Owed()), amount(n, l.Asset, l.Refunds), amount(n, l.Asset, l.Open), amount(n, l.Asset, l.Shares)),
+		Effect: "refunds that it cannot pay wait, stay owed and go on by themselves once it can; no payout leaves it before it holds all that it owes. Where it is the treasury that receives payments now, new calls that would be paid " +
 			"there are refused with 503 before anybody is charged, because no refund of theirs can be promised; of one that was replaced nothing else stops. Calls under way end",
-		Look: fmt.Sprintf("who moved its money: this program lets the treasury sign refunds and nothing else, so a key that somebody else has is to be replaced "+
+		Look: fmt.Sprintf("who moved its money: this program lets the treasury sign refunds and payouts and nothing else, so a key that somebody else has is to be replaced "+
 			"(MARKET_TREASURY_RETIRED_KEYSTORES)\nthe balance of %s: send %s to it", l.Treasury, symbol(n, l.Asset)),
 	}
 	return f, nil

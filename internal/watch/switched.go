@@ -28,6 +28,12 @@ func switched(on []switches.Switch) []finding {
 				Look: "/admin/switches",
 			}})
 		case switches.StopPayouts:
+			found = append(found, finding{key: key{kind: notify.PayoutsStopped}, bad: true, told: notify.Outage{
+				What: "payouts to providers are stopped " + setBy(s),
+				Effect: "what providers earn is kept for them and grows, payouts are made and wait, and none is signed or sent. Calls and refunds go on. It stays so until somebody " +
+					"switches it off",
+				Look: "/admin/switches",
+			}})
 		}
 	}
 	return found

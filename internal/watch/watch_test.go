@@ -289,13 +289,14 @@ func TestWatch_WhatTheOperatorStoppedIsToldAsLongAsItIs(t *testing.T) {
 	}
 	for range 2 {
 		look(t, fleet...)
-		wantNotices(t, "both are on", db, notify.PaymentsStopped, 1, 1, fleet...)
-		wantNotices(t, "both are on", db, notify.StrikesSuspended, 1, 1, fleet...)
-		wantNotices(t, "both are on", db, notify.NetworkNotReady, 0, 0, fleet...)
+		wantNotices(t, "all are on", db, notify.PaymentsStopped, 1, 1, fleet...)
+		wantNotices(t, "all are on", db, notify.StrikesSuspended, 1, 1, fleet...)
+		wantNotices(t, "all are on", db, notify.PayoutsStopped, 1, 1, fleet...)
+		wantNotices(t, "all are on", db, notify.NetworkNotReady, 0, 0, fleet...)
 	}
 	for _, m := range fleet {
 		for _, c := range m.told {
-			if want := map[notify.Kind]string{notify.PaymentsStopped: "the token is being upgraded", notify.StrikesSuspended: "by wallet 0x01"}[c.Kind]; want == "" || !strings.Contains(c.Text, want) {
+			if want := map[notify.Kind]string{notify.PaymentsStopped: "the token is being upgraded", notify.StrikesSuspended: "by wallet 0x01", notify.PayoutsStopped: "the books"}[c.Kind]; want == "" || !strings.Contains(c.Text, want) {
 				t.Errorf("told is %+v", c)
 			}
 		}
@@ -303,6 +304,7 @@ func TestWatch_WhatTheOperatorStoppedIsToldAsLongAsItIs(t *testing.T) {
 	}
 	look(t, fleet...)
 	look(t, fleet...)
-	wantNotices(t, "both are off", db, notify.PaymentsStopped, 0, 2, fleet...)
-	wantNotices(t, "both are off", db, notify.StrikesSuspended, 0, 2, fleet...)
+	wantNotices(t, "all are off", db, notify.PaymentsStopped, 0, 2, fleet...)
+	wantNotices(t, "all are off", db, notify.StrikesSuspended, 0, 2, fleet...)
+	wantNotices(t, "all are off", db, notify.PayoutsStopped, 0, 2, fleet...)
 }

@@ -190,7 +190,7 @@ func TestAccountPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.shoot("account-sign")
 	b.carryWallet(key)
 	b.enterAs(w.URL, key)
-	for _, v := range adminViews(w, "-empty", "/account", "/account/keys", "/account/calls", "/account/services/new") {
+	for _, v := range adminViews(w, "-empty", "/account", "/account/earnings", "/account/keys", "/account/calls", "/account/services/new") {
 		b.check(v, axe)
 	}
 	b.open(w.URL + "/account/services/new")
@@ -200,8 +200,23 @@ func TestAccountPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.shoot("account-services-new-wrong")
 
 	fillPaid(t, w, key)
-	sold := fillAccount(t, w, w.SignIn(t, key), upstream)
-	for _, v := range adminViews(w, "", "/account", "/account/keys", "/account/services/weather", "/account/services/evil", "/account/services/weather/edit",
+	seller := w.SignIn(t, key)
+	sold, drawn := fillAccount(t, w, seller, upstream), ""
+	paid := map[string]any{"network": devnet.NetworkID, "asset": devnet.TokenAddress().Hex()}
+	seller.Want(t, http.StatusOK, http.MethodPut, "/api/v1/provider/payout-address", map[string]any{"network": devnet.NetworkID, "address": key.Address().Hex()})
+	seller.Want(t, http.StatusOK, http.MethodPut, "/api/v1/provider/payout-address", map[string]any{"network": devnet.NetworkID, "address": "0x90F79bf6EB2c4f870365E785982E1f101E93b906"})
+	apptest.Eventually(t, "the payment is final, and is paid out", func() bool {
+		answer := seller.Ask(t, http.MethodPost, "/api/v1/provider/payouts", paid)
+		if answer.Status != http.StatusCreated {
+			return false
+		}
+		items, _ := answer.JSON["items"].([]any)
+		first, _ := items[0].(map[string]any)
+		drawn, _ = first["id"].(string)
+		return true
+	})
+	b.check(view{"account-payout", w.URL + "/account/payouts/" + drawn}, axe)
+	for _, v := range adminViews(w, "", "/account", "/account/earnings", "/account/keys", "/account/services/weather", "/account/services/evil", "/account/services/weather/edit",
 		"/account/services/weather/headers", "/account/services/weather/endpoints/new",
 		"/account/services/evil?done=said", "/account/services/nobody", "/account/calls", "/account/calls?state=open", "/account/calls?state=released") {
 		b.check(v, axe)

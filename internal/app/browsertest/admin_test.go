@@ -106,9 +106,23 @@ SELECT gen_random_uuid(), decode(lpad(to_hex(n), 40, 'a'), 'hex'), (ARRAY ['', '
   FROM generate_series(1, $1) n`
 
 // openOffice fills what an admin decides beside strikes: every switch on, accounts, and admins who are and who were.
+// payoutsSQL has payouts of accounts that have earned nothing here, in every state that an admin decides about, and one that has arrived.
+const payoutsSQL = `
+ALTER TABLE payouts DISABLE TRIGGER payouts_checked;
+INSERT INTO payouts (id, account_id, network, asset, treasury, number, amount, address, nonce, from_block, made_by, state, held, why, signed_at, next_at, transaction,
+       log_index, block_number, confirmed_at)
+SELECT gen_random_uuid(), a.id, 'eip155:31337', decode(repeat('aa', 20), 'hex'), decode(repeat('bb', 20), 'hex'), 1, 1234567 * a.nth, decode(repeat('cc', 20), 'hex'),
+       sha256(a.id::text::bytea), 0, 'the threshold of the plan', (ARRAY['owed', 'sent', 'parked', 'confirmed', 'cancelled'])[a.nth], a.nth = 2,
+       CASE a.nth WHEN 3 THEN 'the token refused it: <img src=x onerror=alert(1)>' ELSE '' END, CASE WHEN a.nth IN (2, 4) THEN market_now() END, market_now() + interval '1 day',
+       CASE a.nth WHEN 4 THEN sha256('4') END, CASE a.nth WHEN 4 THEN 1 END, CASE a.nth WHEN 4 THEN 1 END, CASE a.nth WHEN 4 THEN market_now() END
+  FROM (SELECT id, row_number() OVER (ORDER BY id) AS nth FROM accounts) a WHERE a.nth <= 5`
+
 func openOffice(t *testing.T, w *apptest.World) {
 	t.Helper()
 	if _, err := w.DB.Exec(t.Context(), accountsSQL, 70); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.DB.Exec(t.Context(), payoutsSQL); err != nil {
 		t.Fatal(err)
 	}
 	post := func(path string, body map[string]any) {
@@ -161,13 +175,13 @@ func TestAdminPages_AreForEverybodyAndRunNothing(t *testing.T) {
 	b.signIn()
 	b.reads("No service is under strike.")
 	views := adminViews(empty, "-empty", "/admin", "/admin/strikes", "/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/switches", "/admin/accounts",
-		"/admin/admins", "/admin/refunds", "/admin/money")
+		"/admin/admins", "/admin/refunds", "/admin/payouts", "/admin/money")
 	openOffice(t, full)
 	openTill(t, full)
 	views = append(views, adminViews(full, "", "/admin", "/admin/strikes", "/admin/strikes/evil", "/admin/strikes/weather", "/admin/strikes/gone?done=suspend",
 		"/admin/services", "/admin/outages", "/admin/sources", "/admin/notices", "/admin/audit", "/admin/switches", "/admin/accounts",
-		"/admin/accounts?wallet=nonsense", "/admin/admins", "/admin/strikes/nobody", "/admin/refunds", "/admin/refunds?state=confirmed", "/admin/refunds?done=refund",
-		"/admin/money")...)
+		"/admin/payouts", "/admin/payouts?state=parked", "/admin/accounts?wallet=nonsense", "/admin/admins", "/admin/strikes/nobody", "/admin/refunds", "/admin/refunds?state=confirmed",
+		"/admin/refunds?done=refund", "/admin/money")...)
 	for _, v := range views {
 		b.check(v, axe)
 	}
