@@ -83,5 +83,5 @@ func TestReconciler_APayoutThatTheChainDoesNotHaveIsDifferent(t *testing.T) {
 	b.node.mu.Unlock()
 	b.paidOut(t, id, out)
 	b.last(t, time.Hour)
-	b.want(t, "without its log", true, Row, Wallet)
+	b.want(t, "without its log", true, Wallet, Row)
 }

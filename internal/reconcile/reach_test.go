@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5"
 
 	"market/internal/ledger"
@@ -128,7 +129,7 @@ func TestCompare_AScanThatGoesBackTakesAlongWhatAgreed(t *testing.T) {
 }
 
 const (
-	// Copies of one payment with its refund, one in each block, that all agree.
+	// Copies of one payment with its refund and of a payout, one in each block, that all agree.
 	manyCallsSQL = `
 INSERT INTO calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid(), 'state', 'failed', 'nonce', sha256(n::text::bytea), 'transaction', sha256(n::text::bytea),
        'block_number', 1000 + n))).*
@@ -137,6 +138,10 @@ INSERT INTO calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_
 INSERT INTO refunds SELECT (jsonb_populate_record(r, jsonb_build_object('call_id', c.id, 'nonce', c.nonce, 'payment_nonce', c.nonce, 'transaction', sha256(c.transaction),
        'block_number', c.block_number))).*
   FROM refunds r, calls c WHERE c.block_number > 1000`
+	manyPayoutsSQL = `
+INSERT INTO payouts SELECT (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'number', n + 1, 'nonce', sha256(n::text::bytea), 'transaction', sha256(('out' || n)::bytea),
+       'block_number', 1000 + n))).*
+  FROM payouts p, generate_series(1, $1::int) n`
 	manyTransfersSQL = `
 INSERT INTO wallet_transfers (network, asset, treasury, transaction, log_index, block_number, block_hash, direction, counterparty, amount, partner_kind, partner_id)
 SELECT network, asset, treasury, transaction, log_index, block_number, block_hash, 'in', payer, amount, 'call', id::text FROM calls WHERE block_number > 1000`
@@ -153,9 +158,13 @@ func TestCompare_ReadsByIndexWhatIsNew(t *testing.T) {
 	b.refunded(t, id, b.spend(t, b.key.Asset, 900))
 	b.exec(t, manyCallsSQL, many)
 	b.exec(t, manyRefundsSQL)
+	b.paid(t, 900)
+	b.paidOut(t, b.leaves(t, common.Address{19: 9}, 700), b.spend(t, common.Address{19: 9}, 700))
+	b.exec(t, `ALTER TABLE payouts DISABLE TRIGGER payouts_checked`)
+	b.exec(t, manyPayoutsSQL, many)
 	b.exec(t, manyTransfersSQL)
 	b.exec(t, agreedSQL, many)
-	b.exec(t, `ANALYZE calls, refunds, wallet_transfers, ledger_transactions, ledger_postings`)
+	b.exec(t, `ANALYZE calls, refunds, payouts, wallet_transfers, ledger_transactions, ledger_postings`)
 	reach := []any{b.key.Network, b.key.Asset[:], b.key.Treasury[:], int64(many + 995), int64(many + 1000)}
 	transfers := []string{"calls_transfer_unique", "refunds_transfer_unique", "payouts_transfer_unique"}
 	tests := map[string]struct {
@@ -186,7 +195,7 @@ func TestCompare_ReadsByIndexWhatIsNew(t *testing.T) {
 				t.Errorf("%s: not read by %s:\n%s", name, index, plan)
 			}
 		}
-		for _, whole := range []string{"Scan on calls", "Scan on refunds", "Scan on ledger_postings", "Scan on ledger_transactions", "Scan on wallet_transfers"} {
+		for _, whole := range []string{"Scan on calls", "Scan on refunds", "Scan on payouts", "Scan on ledger_postings", "Scan on ledger_transactions", "Scan on wallet_transfers"} {
 			if strings.Contains(plan, "Seq "+whole) {
 				t.Errorf("%s: a whole table is read:\n%s", name, plan)
 			}
