@@ -150,7 +150,7 @@ func TestPlans_WhoMeetsALimitIsToldOfThePlanAndTheNext(t *testing.T) {
 			used[limit["key"].(string)] = n
 		}
 	}
-	if a.Status != http.StatusOK || a.JSON["plan"] != "free" || len(limits) != 7 || used["listings"] != 3 || used["endpoints_per_listing"] != 10 || used["trial_calls_per_day"] != 100 || len(used) != 3 {
+	if a.Status != http.StatusOK || a.JSON["plan"] != "free" || len(limits) != 8 || used["listings"] != 3 || used["endpoints_per_listing"] != 10 || used["trial_calls_per_day"] != 100 || len(used) != 3 {
 		t.Errorf("what the account uses: %d %s", a.Status, a.Body)
 	}
 }

@@ -129,15 +129,16 @@ func (w *World) listAt(t testing.TB, address, host, slug string, work http.Handl
 func end(t testing.TB, service *httptest.Server) {
 	closed := make(chan struct{})
 	go func() { service.Close(); close(closed) }()
-	timeout := time.NewTimer(Patience)
+	patience := Patience
 	if t.Failed() {
-		timeout.Reset(0)
+		patience = time.Second
 	}
+	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
 	select {
 	case <-closed:
 	case <-timeout.C:
-		t.Error("a service has not answered all that it was asked")
+		t.Error("the service has not answered all that it was asked")
 	}
 }
 
