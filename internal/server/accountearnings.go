@@ -258,7 +258,7 @@ func (s *Server) accountPayout(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := payoutPage{frame: s.accountFrame(c, "earnings"), payoutOnPage: s.payoutOnPageOf(p), Calls: count(sum.Calls), Price: sum.Price.String(), Fee: sum.Fee.String(),
+	page := payoutPage{frame: s.accountFrame(c, "earnings"), payoutOnPage: s.payoutOnPageOf(p), Calls: plural(sum.Calls, "call", "calls"), Price: sum.Price.String(), Fee: sum.Fee.String(),
 		Share: sum.Share.String(), Units: s.symbolOf(p.Network, p.Asset), CSV: accountHome + "/payouts/" + p.ID.String() + "/statement.csv"}
 	if sum.Calls > len(lines) {
 		page.Shown = count(len(lines))
