@@ -157,7 +157,7 @@ func TestBooks_ARunningMarketIsNeverDifferentAndPaysOutAllThatWasEarned(t *testi
 				t.Fatal(err)
 			}
 		}
-		if made%(8*bookedAtOnce) == 0 {
+		if made%(32*bookedAtOnce) == 0 { // less in all than a session lasts
 			b.Shift(t, 20*time.Minute)
 		}
 	}
