@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"time"
 
 	"market/internal/capacity"
 )
+
+// instant is how revisions write a time: as the API does, to the microsecond also where that is a zero.
+const instant = "2006-01-02T15:04:05.000000Z07:00"
 
 // A document is what can be edited of a service or an endpoint, as decoded JSON in the members of the API. A patch is laid over it, the result is
 // checked as if it were new, and what differs is kept as a revision: so it holds no secret. A member that becomes editable is one more line.
@@ -27,7 +29,7 @@ func (s *Service) document() document {
 	// Of headers it holds the names and when each was set, which is all that is ever shown.
 	set := map[string]any{}
 	for _, h := range s.Headers {
-		set[h.Name] = h.SetAt.UTC().Format(time.RFC3339Nano)
+		set[h.Name] = h.SetAt.UTC().Format(instant)
 	}
 	if len(set) > 0 {
 		d[headersMember] = set

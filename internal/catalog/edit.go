@@ -96,7 +96,7 @@ func (st Store) EditSecret(ctx context.Context, tx pgx.Tx, slug string, after ti
 		if at.IsZero() {
 			return document{}
 		}
-		return document{"secret": map[string]any{"sent_from": at.UTC().Format(time.RFC3339Nano)}}
+		return document{"secret": map[string]any{"sent_from": at.UTC().Format(instant)}}
 	}
 	s.Revision, err = revise(ctx, tx, s.ID, revised{by: edit.By, before: sentFrom(s.Secret.Since), after: sentFrom(since)})
 	return value, since, Edited{Service: s, Changed: true}, err

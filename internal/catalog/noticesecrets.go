@@ -127,7 +127,7 @@ func (st Store) EditNoticeSecret(ctx context.Context, tx pgx.Tx, slug string, ed
 	if err != nil {
 		return none(err)
 	}
-	after := document{"notice_secret": map[string]any{"made_at": madeAt.UTC().Format(time.RFC3339Nano)}}
+	after := document{"notice_secret": map[string]any{"made_at": madeAt.UTC().Format(instant)}}
 	s.Revision, err = revise(ctx, tx, s.ID, revised{by: edit.By, before: document{}, after: after})
 	return value, madeAt, Edited{Service: s, Changed: true}, err
 }
