@@ -185,7 +185,8 @@ BEGIN
 			SELECT id, network, asset, treasury, amount, transaction, log_index, block_number FROM ledger_entries
 			 WHERE network = t.network AND transaction = t.transaction AND log_index = t.log_index AND treasury = t.treasury AND kind = 'suspense' OFFSET 0
 		       ) e
-		 WHERE t.network = on_network AND t.partner_kind = 'entry' AND EXISTS (
+		 WHERE t.network = on_network AND (t.partner_kind IS NULL OR t.partner_kind = 'entry') -- null: it was booked by the last look, and claimed before this one
+		   AND EXISTS (
 			SELECT 1 FROM calls c
 			 WHERE c.network = t.network AND c.transaction = t.transaction AND c.log_index = t.log_index AND c.treasury = t.treasury AND c.payment_state <> 'lost' OFFSET 0)
 	), made AS (

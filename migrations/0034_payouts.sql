@@ -91,6 +91,7 @@ CREATE TABLE payout_signatures (
 	payout_id    uuid NOT NULL REFERENCES payouts (id),
 	valid_before bigint NOT NULL,
 	address      bytea NOT NULL CONSTRAINT payout_signatures_address_bytes CHECK (length(address) = 20),
+	from_block   bigint NOT NULL CONSTRAINT payout_signatures_from_block_not_negative CHECK (from_block >= 0), -- it can not have left by this one before
 	signature    bytea NOT NULL CONSTRAINT payout_signatures_bytes CHECK (length(signature) = 65),
 	signed_at    timestamptz NOT NULL DEFAULT market_now(),
 	PRIMARY KEY (payout_id, valid_before)

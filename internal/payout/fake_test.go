@@ -27,6 +27,7 @@ type fakeChain struct {
 
 	reads  int
 	sent   []chain.Signed
+	from   uint64                                                     // where the last search began
 	settle func(ctx context.Context, s chain.Signed) chain.Settlement // nil: see Settle
 }
 
@@ -66,6 +67,7 @@ func (f *fakeChain) FindSettlement(_ context.Context, want chain.Expect, fromBlo
 	if err := f.read(); err != nil {
 		return chain.Proof{}, false, err
 	}
+	f.from = fromBlock
 	if f.paid == nil || !sameTransfer(f.paid.Expect(), want) || fromBlock > 90 {
 		return chain.Proof{}, false, nil
 	}

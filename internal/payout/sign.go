@@ -15,12 +15,13 @@ import (
 // A signature that was, or may have been, shown.
 type signature struct {
 	validBefore uint64
+	fromBlock   uint64 // it has not left by this one before
 	to          common.Address
 	bytes       chain.Signature
 }
 
 const signatureSQL = `
-SELECT valid_before, address, signature FROM payout_signatures WHERE payout_id = $1 ORDER BY valid_before DESC LIMIT 1`
+SELECT valid_before, from_block, address, signature FROM payout_signatures WHERE payout_id = $1 ORDER BY valid_before DESC LIMIT 1`
 
 // lastSigned returns what of a payout was signed that is valid longest; nil: nothing was.
 func (Store) lastSigned(ctx context.Context, db postgres.DB, id uuid.UUID) (*signature, error) {
@@ -30,14 +31,14 @@ func (Store) lastSigned(ctx context.Context, db postgres.DB, id uuid.UUID) (*sig
 	}
 	signed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (signature, error) {
 		var (
-			validBefore int64
-			to, raw     []byte
+			validBefore, from int64
+			to, raw           []byte
 		)
-		if err := row.Scan(&validBefore, &to, &raw); err != nil {
+		if err := row.Scan(&validBefore, &from, &to, &raw); err != nil {
 			return signature{}, err
 		}
 		parsed, err := chain.ParseSignature(raw)
-		return signature{uint64(validBefore), common.BytesToAddress(to), parsed}, err //nolint:gosec // written from a uint64 below 2^63
+		return signature{uint64(validBefore), uint64(from), common.BytesToAddress(to), parsed}, err //nolint:gosec // written from a uint64 below 2^63
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read signatures of payout %s: %w", id, err)
@@ -51,7 +52,7 @@ func (Store) lastSigned(ctx context.Context, db postgres.DB, id uuid.UUID) (*sig
 // lockSQL is a statement of its own: what is read after it is newer than the lock. Whoever holds or cancels it, or signs it, waits for the row.
 const lockSQL = `SELECT 1 FROM payouts WHERE id = $1 FOR UPDATE`
 
-const addSignatureSQL = `INSERT INTO payout_signatures (payout_id, valid_before, address, signature) VALUES ($1, $2, $3, $4)`
+const addSignatureSQL = `INSERT INTO payout_signatures (payout_id, valid_before, from_block, address, signature) VALUES ($1, $2, $3, $4, $5)`
 
 const markSentSQL = `UPDATE payouts SET state = 'sent', address = $2, signed_at = coalesce(signed_at, market_now()) WHERE id = $1`
 
@@ -97,7 +98,7 @@ func (s Store) admit(ctx context.Context, tx pgx.Tx, id uuid.UUID, m mark) (why 
 	case m.alive:
 		return "", nil
 	}
-	_, err = tx.Exec(ctx, addSignatureSQL, id, int64(m.sign.validBefore), m.sign.to[:], m.sign.bytes.Bytes()) //nolint:gosec // seconds
+	_, err = tx.Exec(ctx, addSignatureSQL, id, int64(m.sign.validBefore), int64(m.sign.fromBlock), m.sign.to[:], m.sign.bytes.Bytes()) //nolint:gosec // seconds, and blocks
 	if err != nil {
 		return "", fmt.Errorf("write signature of payout %s: %w", id, err)
 	}

@@ -23,6 +23,9 @@ const (
 	// validMargin is the life that a signature must have left to be sent once more.
 	validMargin = 60 // seconds
 
+	// searchBefore is how many blocks below the head at which it was signed a payout is looked for: more than a chain takes back.
+	searchBefore = 2_000
+
 	blockWait  = time.Second // until looking again for depth
 	heldWait   = 15 * time.Second
 	parkedWait = 10 * time.Minute
@@ -196,7 +199,16 @@ func (w *Worker) step(ctx context.Context, p Payout) (verdict, error) {
 
 // confirmable looks for the log of a payout whose nonce is used.
 func (w *Worker) confirmable(ctx context.Context, rail Rail, p Payout) (verdict, error) {
-	proof, found, err := rail.Node.FindSettlement(ctx, p.expect(), p.FromBlock)
+	last, err := w.store.lastSigned(ctx, w.db, p.ID)
+	if err != nil {
+		return verdict{}, err
+	}
+	// All that was signed before the last one has lapsed. Without any it was signed before a backup was restored, and may have left since its newest payment.
+	from := p.FromBlock
+	if last != nil {
+		from = max(from, last.fromBlock)
+	}
+	proof, found, err := rail.Node.FindSettlement(ctx, p.expect(), from)
 	if err != nil {
 		return verdict{}, fmt.Errorf("find transfer of payout %s: %w", p.ID, err)
 	}
@@ -325,7 +337,7 @@ func (w *Worker) intend(ctx context.Context, rail Rail, p Payout, last *signatur
 			to = now
 		}
 	}
-	signed, err := sign(rail, p, to, head.Time+validFor)
+	signed, err := sign(rail, p, to, head)
 	if err != nil {
 		return mark{}, false, err
 	}
@@ -333,7 +345,8 @@ func (w *Worker) intend(ctx context.Context, rail Rail, p Payout, last *signatur
 	return m, false, nil
 }
 
-func sign(rail Rail, p Payout, to common.Address, validBefore uint64) (signature, error) {
+func sign(rail Rail, p Payout, to common.Address, head chain.Head) (signature, error) {
+	validBefore := head.Time + validFor
 	asset, known := rail.Network.Asset(p.Asset)
 	if !known {
 		return signature{}, fmt.Errorf("sign payout %s: asset %s is not configured any more", p.ID, p.Asset)
@@ -342,5 +355,5 @@ func sign(rail Rail, p Payout, to common.Address, validBefore uint64) (signature
 	if err != nil {
 		return signature{}, fmt.Errorf("sign payout %s: %w", p.ID, err)
 	}
-	return signature{validBefore, to, raw}, nil
+	return signature{validBefore, head.Number - min(head.Number, searchBefore), to, raw}, nil
 }

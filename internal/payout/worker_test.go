@@ -54,6 +54,20 @@ func TestWorker_WritesWhatItSignedBeforeItSendsItAndConfirmsAtTheFinalDepth(t *t
 }
 
 // B116 in spirit: a payout that is tried again is the same payout, and an answer that is unclear leaves it sent.
+// A search is bounded in blocks, and a payout may wait for weeks until it is signed.
+func TestWorker_APayoutThatWaitedLongIsLookedForFromWhereItWasSigned(t *testing.T) {
+	t.Parallel()
+	s, p := owed(t, 2)
+	f := newFakeChain()
+	f.head.Number = 1_000_000
+	w := f.worker(t, s)
+	mustRun(t, w, p)
+	mustRun(t, w, p)
+	if want := f.head.Number - searchBefore; f.from != want {
+		t.Errorf("looked for from block %d, want %d; its newest payment is of block %d", f.from, want, p.FromBlock)
+	}
+}
+
 func TestWorker_SendsTheSameSignatureForAsLongAsItLives(t *testing.T) {
 	t.Parallel()
 	s, p := owed(t, 1)

@@ -90,7 +90,7 @@ SELECT t.direction, t.counterparty, t.amount::text, t.transaction, t.log_index, 
 		SELECT 1 FROM payouts p JOIN payout_signatures s ON s.payout_id = p.id
 		 WHERE p.network = t.network AND p.asset = t.asset AND p.treasury = t.treasury AND p.amount = t.amount
 		   AND p.state NOT IN ('confirmed', 'cancelled') AND s.address = t.counterparty OFFSET 0) END
- ORDER BY t.block_number, t.log_index LIMIT $4`
+ ORDER BY t.direction DESC, t.block_number, t.log_index LIMIT $4` // what went first: strangers can send as much as they like
 
 	// $4 is the block from which on it is compared, and $5 that up to which the chain is known. A row that is not final may lack its log, and is nowhere
 	// agreed on while it does.

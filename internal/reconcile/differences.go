@@ -72,7 +72,8 @@ INSERT INTO differences (network, asset, treasury, kind, subject, text, since, e
 VALUES ($1, $2, $3, 'reorganised', '', $4, market_now(), market_now())
 RETURNING ` + diffColumnsSQL
 
-	listDifferencesSQL = `SELECT ` + diffColumnsSQL + ` FROM differences WHERE ended_at IS NULL ORDER BY named_at DESC, id DESC LIMIT $1`
+	listDifferencesSQL = `SELECT ` + diffColumnsSQL + ` FROM differences WHERE ended_at IS NULL
+ ORDER BY kind = 'inflow', named_at DESC, id DESC LIMIT $1` // what anybody can send hides nothing
 
 	// What is seen only now, the oldest first.
 	listSuspicionsSQL = `

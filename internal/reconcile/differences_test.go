@@ -55,6 +55,41 @@ func TestReconciler_StrangersDustIsBookedAndNamedOnceAndClosesNothing(t *testing
 	}
 }
 
+// As a payer can time it, who sends his own authorization and shows it to us when he sees that it was booked.
+func TestReconciler_WhatIsClaimedBeforeTheLookAfterItsBookingLeavesSuspense(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	in := b.receive(t, 500)
+	b.look(t)
+	pgtest.Shift(t, b.db, time.Hour)
+	b.look(t)
+	for range 5 {
+		if b.look(t); suspense(t, b) != "0" {
+			break
+		}
+	}
+	b.prove(t, b.claim(t, in.Other, 500), in)
+	b.last(t, time.Hour)
+	b.want(t, "claimed at once", false)
+	if got := suspense(t, b); got != "0" {
+		t.Errorf("in suspense are %s, want none", got)
+	}
+}
+
+func TestStore_Open_NamesWhatDustCannotHide(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.paid(t, 900)
+	b.spend(t, common.Address{19: 9}, 7)
+	b.last(t, time.Hour)
+	b.receive(t, 1)
+	b.last(t, time.Hour)
+	all, err := Store{}.Open(t.Context(), b.db, 1)
+	if err != nil || len(all) != 1 || all[0].Kind != Outflow {
+		t.Errorf("the first of %v is %+v, %v; want what went out", b.open(t), all, err)
+	}
+}
+
 func TestReconciler_WhatIsOnItsWayToItsRowIsNoDifference(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -18,7 +18,7 @@ WITH left_us AS (
 	INSERT INTO payouts (id, account_id, network, asset, treasury, number, amount, address, nonce, from_block, state, made_by, signed_at)
 	VALUES ($1, $2, $3, $4, $5, 1, $6, $7, decode(repeat('cd', 32), 'hex'), 0, 'sent', 'the test', market_now())
 )
-INSERT INTO payout_signatures (payout_id, valid_before, address, signature) VALUES ($1, 1800000000, $7, decode(repeat('ab', 65), 'hex'))`
+INSERT INTO payout_signatures (payout_id, valid_before, from_block, address, signature) VALUES ($1, 1800000000, 0, $7, decode(repeat('ab', 65), 'hex'))`
 	paidOutSQL = `UPDATE payouts SET state = 'confirmed', transaction = $2, log_index = $3, block_number = $4, confirmed_at = market_now() WHERE id = $1`
 )
 

@@ -74,7 +74,7 @@ func (r *Reconciler) scan(ctx context.Context, n Network, k Key, again bool) (re
 	if err != nil {
 		return false, fmt.Errorf("read block %d of %s: %w", mark.Block, k.Network, err)
 	}
-	if reorganised = stands.Hash != mark.Hash; reorganised || again {
+	if reorganised = stands.Hash != mark.Hash; reorganised || again && known.Scanned.Block == known.HeldBlock { // else it is on that way already, and would never come to its end
 		if mark, err = r.back(ctx, n, known); err != nil {
 			return false, err
 		}

@@ -140,6 +140,30 @@ func TestScan_ANodeThatBoundsItsAnswersIsAskedForLess(t *testing.T) {
 	}
 }
 
+// While something is missing a look goes back; a node of which one look does not get all that way must not have it go back for ever.
+func TestScan_OneThatGoesBackInSmallStepsComesToItsEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, in := b.paid(t, 900)
+	b.node.hides[in.Transaction] = true
+	b.look(t)
+	b.mine(t, 10)
+	b.look(t)
+	if len(b.suspected(t)) == 0 {
+		t.Fatal("a row without its log is not suspected")
+	}
+	delete(b.node.hides, in.Transaction)
+	for range 20 {
+		b.r.keepPace(b.key.Network, &pace{span: 1})
+		b.node.fails, b.node.healthy = errors.New("the look's time is over"), 3
+		_ = b.r.Now(t.Context())
+		if len(b.suspected(t)) == 0 {
+			return
+		}
+	}
+	t.Errorf("after 20 looks of three blocks each %v are suspected still", b.suspected(t))
+}
+
 func TestScan_BlocksThatWereFinalAndAreReplacedAreReadAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
