@@ -32,12 +32,21 @@ func fingerprint(ours fs.FS) (string, error) {
 		add(name)
 		add(string(text))
 	}
-	migrator, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	queue, err := queueMigrations()
 	if err != nil {
-		return "", fmt.Errorf("job queue migrations: %w", err)
+		return "", err
 	}
-	for _, version := range migrator.AllVersions() {
+	for _, version := range queue {
 		add(version.SQLUp)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
+}
+
+// queueMigrations are those of the job queue, in order.
+func queueMigrations() ([]rivermigrate.Migration, error) {
+	migrator, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	if err != nil {
+		return nil, fmt.Errorf("job queue migrations: %w", err)
+	}
+	return migrator.AllVersions(), nil
 }

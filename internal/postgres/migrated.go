@@ -8,8 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivermigrate"
 
 	"market/migrations"
 )
@@ -59,13 +57,13 @@ func ourVersions() ([]int64, error) {
 }
 
 func queueVersions() ([]int64, error) {
-	migrator, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	all, err := queueMigrations()
 	if err != nil {
-		return nil, fmt.Errorf("job queue migrations: %w", err)
+		return nil, err
 	}
-	var versions []int64
-	for _, m := range migrator.AllVersions() {
-		versions = append(versions, int64(m.Version))
+	versions := make([]int64, len(all))
+	for i, m := range all {
+		versions[i] = int64(m.Version)
 	}
 	return versions, nil
 }

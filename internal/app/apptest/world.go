@@ -127,8 +127,8 @@ func (w *World) on(t testing.TB, databaseURL string) {
 	w.DB, w.databaseURL = db, databaseURL
 }
 
-// Limited returns a database's URL for a program that is to open no more than so many connections for its calls. Most tests need few, and a new one costs the
-// server more than all that a test asks of it.
+// Limited returns a database's URL for a program that is to open no more than so many connections for its calls. Most tests need few, and
+// the server has to start a process for each.
 func Limited(t testing.TB, databaseURL string, conns int) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
